@@ -1,0 +1,1 @@
+"""Accounts: connecting them, sealing their secrets, and keeping what is known of their room."""

@@ -1,0 +1,1 @@
+"""The JSON API (docs at /api/docs)."""

@@ -1,0 +1,1 @@
+"""The pages and fragments of the chat."""

@@ -1,0 +1,1 @@
+"""How to get a reply: one module an engine."""

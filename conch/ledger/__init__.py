@@ -1,0 +1,1 @@
+"""Prices, holds, settlement, the month."""

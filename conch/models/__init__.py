@@ -1,0 +1,25 @@
+"""The tables: fields, constraints and tiny properties. Money is kept in nanodollars (R28: micro-dollars or finer)."""
+
+from conch.models.accounts import Account, Refusal, Window
+from conch.models.chat import Attachment, Attempt, Conversation, Line, Turn, TurnEvent
+from conch.models.ledger import Entry, MonthTotal, PriceOverride
+from conch.models.people import ApiToken, Person, Preferences, SigninLink
+
+__all__ = [
+    "Account",
+    "ApiToken",
+    "Attachment",
+    "Attempt",
+    "Conversation",
+    "Entry",
+    "Line",
+    "MonthTotal",
+    "Person",
+    "Preferences",
+    "PriceOverride",
+    "Refusal",
+    "SigninLink",
+    "Turn",
+    "TurnEvent",
+    "Window",
+]

@@ -1,0 +1,1 @@
+"""One turn: gather, decide, stream, record."""

@@ -1,0 +1,1 @@
+"""The decision: frozen facts and `now` in, who answers and why out."""

@@ -1,0 +1,37 @@
+"""What every test can ask for: people, accounts and a clock that stands still."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def now():
+    return NOW
+
+
+@pytest.fixture
+def ada(db):
+    return make_person("ada")
+
+
+@pytest.fixture
+def bob(db):
+    return make_person("bob")
+
+
+def make_person(name, **fields):
+    from conch.models import Person, Preferences
+
+    person = Person.objects.create(username=name, **fields)
+    Preferences.objects.create(person=person)
+    return person
+
+
+def make_account(person, engine="codex", slug=None, **fields):
+    from conch.models import Account
+
+    given = {"label": engine.title(), "model": "gpt-5.5", "connected_at": NOW} | fields
+    return Account.objects.create(person=person, engine=engine, slug=slug or engine, **given)
