@@ -3,7 +3,7 @@
 from conch.models.accounts import Account, Refusal, Window
 from conch.models.chat import Attachment, Attempt, Conversation, Line, Turn, TurnEvent
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
-from conch.models.people import ApiToken, Person, Preferences, SigninLink
+from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
 
 __all__ = [
     "Account",
@@ -18,6 +18,7 @@ __all__ = [
     "Preferences",
     "PriceOverride",
     "Refusal",
+    "SigninFailure",
     "SigninLink",
     "Turn",
     "TurnEvent",

@@ -67,3 +67,18 @@ class SigninLink(models.Model):
     digest = models.CharField(max_length=64, unique=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, default=None)
+
+
+class SigninFailure(models.Model):
+    """A password that wasn't right, kept for a quarter of an hour so that guessing is slowed down."""
+
+    # Who was tried, as a digest: what is typed here may be a password in the wrong box.
+    name_digest = models.CharField(max_length=64)
+    address = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["name_digest", "at"], name="failure_of_a_name"),
+            models.Index(fields=["address", "at"], name="failure_from_an_address"),
+        ]
