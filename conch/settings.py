@@ -40,17 +40,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "conch.middleware.SecurityMiddleware",
+    "conch.middleware.WhiteNoiseMiddleware",
+    "conch.middleware.CSPMiddleware",
     "conch.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "conch.middleware.CommonMiddleware",
     "conch.middleware.CsrfViewMiddleware",
     "conch.middleware.AuthenticationMiddleware",
     "conch.middleware.SignInRequired",
     "conch.middleware.PersonTimeZone",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "conch.middleware.MessageMiddleware",
+    "conch.middleware.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 

@@ -1,0 +1,70 @@
+"""The person's time zone and hour cycle: taken from the browser at first, changed by the person, never guessed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo, available_timezones
+
+from conch.models import Person, Preferences
+
+ZONE_COOKIE, HOURS_COOKIE = "conch_zone", "conch_hours"
+HOUR_CYCLES = ("h12", "h23")
+UTC = ZoneInfo("UTC")
+
+
+def preferences_of(person: Person) -> Preferences:
+    """The person's one row of preferences, made where it is missing; kept on the person for this request."""
+    try:
+        return person.preferences
+    except Preferences.DoesNotExist:
+        person.preferences = Preferences.objects.get_or_create(person=person)[0]
+        return person.preferences
+
+
+@cache
+def _known_zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def is_zone(name: str) -> bool:
+    """Whether that is an IANA zone that this machine knows."""
+    return name in _known_zones()
+
+
+def zone_of(person: Person | None) -> ZoneInfo:
+    """The person's zone; nobody's, unset, or one that this machine no longer knows: UTC."""
+    name = preferences_of(person).time_zone if person is not None else ""
+    return ZoneInfo(name) if name and is_zone(name) else UTC
+
+
+def unset(person: Person, cookies: Mapping[str, str]) -> bool:
+    """Whether the browser says something that the person has not set."""
+    preferences = preferences_of(person)
+    return bool(
+        (not preferences.time_zone and cookies.get(ZONE_COOKIE))
+        or (not preferences.hour_cycle and cookies.get(HOURS_COOKIE))
+    )
+
+
+def take(person: Person, cookies: Mapping[str, str], now: datetime) -> None:
+    """Keep the browser's zone and hour cycle where the person has none; a value that makes no sense is left out."""
+    preferences = preferences_of(person)
+    zone, hours = unquote(cookies.get(ZONE_COOKIE, "")), cookies.get(HOURS_COOKIE, "")
+    if not preferences.time_zone and is_zone(zone):
+        change_zone(preferences, zone, now)
+    if not preferences.hour_cycle and hours in HOUR_CYCLES:
+        preferences.hour_cycle = hours
+        Preferences.objects.filter(pk=preferences.pk).update(hour_cycle=hours)
+
+
+def change_zone(preferences: Preferences, zone: str, now: datetime) -> None:
+    """Set the zone ("" unsets it). The month that runs keeps the zone that it began with for the budget (R28)."""
+    old = ZoneInfo(preferences.time_zone) if is_zone(preferences.time_zone) else UTC
+    if preferences.budget_month and preferences.budget_zone and is_zone(preferences.budget_zone):
+        pinned = ZoneInfo(preferences.budget_zone)
+        if f"{now.astimezone(pinned):%Y-%m}" == preferences.budget_month:
+            old = pinned
+    month = f"{now.astimezone(old):%Y-%m}"
+    Preferences.objects.filter(pk=preferences.pk).update(time_zone=zone, budget_zone=old.key, budget_month=month)
+    preferences.time_zone, preferences.budget_zone, preferences.budget_month = zone, old.key, month
