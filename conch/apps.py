@@ -8,3 +8,7 @@ class ConchConfig(AppConfig):
 
     name = "conch"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have Django's checks look at what is Conch's own."""
+        from conch import checks  # noqa: F401  registers them
