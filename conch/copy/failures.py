@@ -1,0 +1,255 @@
+"""The failure of a turn in words (copy.md 4.2): what happened, whether anything was sent, and what would help."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conch.copy.clock import Viewer, moment
+from conch.copy.sentences import (
+    ATTENTION,
+    CHANGE_BUDGET,
+    CONNECT_ANOTHER,
+    RETRY,
+    STOPPED,
+    Button,
+    Said,
+    answer_with,
+    dollars,
+    instant,
+    name,
+    said,
+    sub,
+)
+
+Data = Mapping[str, Any]
+
+NOTHING_SENT = "Nothing was sent."
+KEPT = "What had arrived is kept."
+CONTINUE = Button("Continue", "continue")
+
+
+def failure_text(failure: Data, viewer: Viewer) -> str:
+    """The sentence of a turn's failure."""
+    return failure_said(failure, viewer).text
+
+
+def failure_said(failure: Data, viewer: Viewer) -> Said:
+    """The failure as a page shows it: red, with buttons."""
+    return CODES.get(failure.get("code", ""), _provider_error)(failure, viewer)
+
+
+def ending_said(ending: str, label: str) -> Said | None:
+    """What a page adds to an answer that is there but isn't whole: cut off, or stopped by its allowed length."""
+    if ending == "length":
+        return said("This answer reached the length allowed for it.", tone=ATTENTION, icon="warn", buttons=(CONTINUE,))
+    if ending == "cut":
+        return _cut({"label": label}, None)
+    return None
+
+
+def _offers(failure: Data, most: int = 1) -> tuple[Button, ...]:
+    return tuple(answer_with(offer) for offer in (failure.get("offers") or ())[:most])
+
+
+def _who(failure: Data) -> Any:
+    return name(failure.get("label") or "The account")
+
+
+def _model(failure: Data) -> Any:
+    return name(failure.get("model_label") or failure.get("model") or failure.get("label") or "This model")
+
+
+def _offline(_failure: Data, _viewer: Viewer | None) -> Said:
+    return said("You seem to be offline.", sub(NOTHING_SENT), tone=STOPPED, icon="off", buttons=(RETRY,))
+
+
+def _unreachable(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " can’t be reached.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="off",
+        buttons=(RETRY, *_offers(failure)),
+    )
+
+
+def _busy(words: str) -> Callable[[Data, Viewer | None], Said]:
+    def busy(failure: Data, _viewer: Viewer | None) -> Said:
+        return said(
+            _who(failure),
+            f" {words}",
+            sub(NOTHING_SENT),
+            tone=STOPPED,
+            icon="warn",
+            buttons=(RETRY, *_offers(failure)),
+        )
+
+    return busy
+
+
+def _interrupted(failure: Data, _viewer: Viewer | None) -> Said:
+    charged = sub("It may have been charged.") if failure.get("charged") or failure.get("billing") == "key" else ""
+    return said("Conch stopped during this answer.", sub(KEPT), charged, tone=STOPPED, icon="warn", buttons=(RETRY,))
+
+
+def _cut(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure), " stopped before the end.", sub(KEPT), tone=STOPPED, icon="warn", buttons=(CONTINUE, RETRY)
+    )
+
+
+def _provider_error(failure: Data, _viewer: Viewer | None) -> Said:
+    words = str(failure.get("said") or "").strip().rstrip(".")
+    why = (": ", name(words), ".") if words else (".",)
+    return said(_who(failure), " couldn’t answer", *why, tone=STOPPED, icon="warn", buttons=(RETRY, *_offers(failure)))
+
+
+def _internal(_failure: Data, _viewer: Viewer | None) -> Said:
+    return said("Conch made a mistake during this answer.", sub(KEPT), tone=STOPPED, icon="warn", buttons=(RETRY,))
+
+
+def _images(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _model(failure),
+        " can’t see images.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=_offers(failure),
+    )
+
+
+def _tools(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " can’t run the tools this chat uses.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=_offers(failure),
+    )
+
+
+def _too_long(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        "This message is too long for ",
+        _model(failure),
+        ".",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=_offers(failure),
+    )
+
+
+def _model_gone(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " doesn’t have ",
+        _model({**failure, "label": ""}),
+        " any more.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=(Button("Pick another model", "pick"), *_offers(failure)),
+    )
+
+
+def _signed_out(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " is signed out.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=(Button("Sign in", "sign_in", failure.get("account", "")), *_offers(failure)),
+    )
+
+
+def _no_account(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        "This chat’s account isn’t connected any more.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="warn",
+        buttons=(*_offers(failure), Button("Connect one", "connect")),
+    )
+
+
+def _no_room(failure: Data, viewer: Viewer | None) -> Said:
+    local = [offer for offer in failure.get("offers") or () if offer.get("billing") == "local"]
+    here = tuple(answer_with(offer) for offer in local[:1])
+    if failure.get("reason") == "budget":
+        budget = failure.get("budget")
+        spent = f"{dollars(budget)} is spent" if budget is not None else "budget is spent"
+        return said(
+            f"This month’s {spent}.",
+            sub("Your message wasn’t answered."),
+            tone=STOPPED,
+            icon="coins",
+            buttons=(CHANGE_BUDGET, *here),
+        )
+    until = instant(failure.get("until"))
+    before = f" before {moment(until, viewer)}" if until and viewer else ""
+    return said(
+        f"No account has room{before}.",
+        sub("Your message wasn’t sent."),
+        tone=STOPPED,
+        icon="clock",
+        buttons=(CONNECT_ANOTHER, *here),
+    )
+
+
+def _no_model(_failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        "There’s no model on this computer yet.",
+        sub(NOTHING_SENT),
+        tone=STOPPED,
+        icon="chip",
+        buttons=(Button("Get a model", "model"), *_offers(_failure)),
+    )
+
+
+def _wrong_payer(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " reported another way of paying than this account’s.",
+        sub("The answer was stopped."),
+        tone=STOPPED,
+        icon="coins",
+        buttons=(RETRY, *_offers(failure)),
+    )
+
+
+def _limit(failure: Data, _viewer: Viewer | None) -> Said:
+    return said(
+        _who(failure),
+        " reached its limit.",
+        sub("Your message wasn’t answered."),
+        tone=STOPPED,
+        icon="clock",
+        buttons=(RETRY, *_offers(failure)),
+    )
+
+
+CODES: dict[str, Callable[[Data, Viewer | None], Said]] = {
+    "offline": _offline,
+    "unreachable": _unreachable,
+    "throttled": _busy("asks for a pause that is too long to wait for."),
+    "overloaded": _busy("has more to do than it can take."),
+    "interrupted": _interrupted,
+    "cut": _cut,
+    "provider_error": _provider_error,
+    "rejected": _provider_error,
+    "internal": _internal,
+    "cannot_carry_images": _images,
+    "cannot_carry_tools": _tools,
+    "too_long": _too_long,
+    "model_gone": _model_gone,
+    "signed_out": _signed_out,
+    "no_account": _no_account,
+    "no_room": _no_room,
+    "no_model": _no_model,
+    "wrong_payer": _wrong_payer,
+    "limit": _limit,
+}
