@@ -35,3 +35,11 @@ def make_account(person, engine="codex", slug=None, **fields):
 
     given = {"label": engine.title(), "model": "gpt-5.5", "connected_at": NOW} | fields
     return Account.objects.create(person=person, engine=engine, slug=slug or engine, **given)
+
+
+@pytest.fixture(autouse=True)
+def _prices_read_anew():
+    """An override that another test set, and that was rolled back, is not remembered."""
+    from conch.ledger import prices
+
+    prices.forget_overrides()
