@@ -10,7 +10,8 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection, transaction
@@ -19,9 +20,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_IN_A_GROUP = 64
+READERS = 4
 
 _Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "Future[Any]"]
 _jobs: "queue.SimpleQueue[_Job]" = queue.SimpleQueue()
+_readers = ThreadPoolExecutor(READERS, thread_name_prefix="conch-reader")
 _starting = threading.Lock()
 _thread: threading.Thread | None = None
 
@@ -38,6 +41,17 @@ def step_now(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The same for code that isn't async (commands, sync views): wait until the step is committed."""
     future: Future[T] = _put(function, args, kwargs)
     return future.result()
+
+
+async def look(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function that only reads, on one of a few reading threads; it sees what is committed."""
+    call = partial(_look, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_readers, call)
+
+
+def _look(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    connection.close_if_unusable_or_obsolete()
+    return function(*args, **kwargs)
 
 
 def _put(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Future[T]":

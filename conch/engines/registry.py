@@ -32,6 +32,9 @@ def paths() -> dict[str, str]:
     return ENGINES | {point.name: point.value for point in entry_points(group="conch.engines")}
 
 
+_made: list[Engine] = []
+
+
 @cache
 def engine(engine_id: str) -> Engine:
     """The one engine of that id, made on first use. Raises UnknownEngine."""
@@ -40,9 +43,15 @@ def engine(engine_id: str) -> Engine:
         raise UnknownEngine(engine_id)
     module, _, name = path.partition(":")
     made: Engine = getattr(import_module(module), name)()
+    _made.append(made)
     return made
 
 
 def engines() -> Iterator[Engine]:
     """All engines, in the registry's order (plans first)."""
     return (engine(engine_id) for engine_id in paths())
+
+
+def engines_in_use() -> list[Engine]:
+    """The engines that this process has made so far."""
+    return list(_made)

@@ -1,0 +1,59 @@
+"""The life of a serving process: the worker beside it, and its turns brought to an end before it goes.
+
+Django has no lifespan of its own; this stands before it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+from django.conf import settings
+
+from conch.engines.registry import engines_in_use
+from conch.turns.run import all_ended, interrupt_all
+from conch.turns.worker import work
+from conch.turns.writing import keep_writing
+
+logger = logging.getLogger("conch")
+
+GRACE_SECONDS = 30.0
+LAST_SECONDS = 5.0
+
+
+def with_lifespan(application: Any) -> Any:
+    """The application, with a lifespan."""
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        else:
+            await application(scope, receive, send)
+
+    return outer
+
+
+async def _live(receive: Any, send: Any) -> None:
+    await receive()
+    stop = asyncio.Event()
+    beside = asyncio.create_task(work(stop) if settings.CONCH_WORKER else keep_writing(), name="worker")
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    stop.set()
+    await end_turns()
+    beside.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await beside
+    for engine in engines_in_use():
+        await engine.close()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def end_turns(grace: float = GRACE_SECONDS) -> None:
+    """Let what runs come to its end for a while; then end it as interrupted, with what had arrived kept."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(all_ended(), grace)
+        return
+    interrupt_all()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(all_ended(), LAST_SECONDS)

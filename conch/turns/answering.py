@@ -1,0 +1,262 @@
+"""Somebody answers: what is said of it, what is held for it, and the request itself."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from conch import ledger
+from conch.accounts.access import access_for
+from conch.engines.base import Access, Billing, Request
+from conch.ledger import prices
+from conch.models import Account, Attempt, Conversation, Line, Preferences, Turn
+from conch.money import to_nano
+from conch.turns import handoff
+from conch.turns.gathering import Asking, Gathered, RunSoFar, Telling
+from conch.turns.record import Tried
+from routing.facts import Way
+from routing.outcome import Decision
+
+LOCAL = "local"
+OUTPUT_CAP = 8_192  # tokens (R34)
+LEAST_OUTPUT = 256
+ANSWER_TOKENS = 1_024  # kept free for the answer where a chat is shortened to fit
+
+
+def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: RunSoFar) -> Asking | None:
+    """Prepare the attempt that the decision chose; None where the money that it needs has gone meanwhile."""
+    slug, model = decision.answers, decision.model
+    assert slug is not None
+    assert model is not None
+    account = _account(telling.chat.person_id, slug)
+    way = next((way for way in gathered.question.ways if way.slug == slug), None)
+    model_id = model.id
+    if slug in so_far.default_model and decision.default_model is not None:
+        model_id = decision.default_model.id
+        decision = replace(decision, model=decision.default_model, routed=_with_model(decision))
+    handed = _handed(telling, gathered, decision, way, so_far)
+    attempt = Attempt.objects.create(
+        turn_id=telling.turn.pk,
+        run=telling.turn.run,
+        account=slug,
+        model=model_id,
+        consent=decision.consent,
+        started_at=telling.now,
+    )
+    cap, entry = None, None
+    if decision.billing == Billing.KEY:
+        held = _hold(telling, gathered, decision, handed.tokens, attempt.pk, so_far)
+        if held is None:
+            attempt.delete()
+            return None
+        cap, entry = held
+    _say(telling, decision, handed, slug)
+    _move(telling, decision, slug, model_id)
+    telling.tell("attempt", {"account": slug, "model": model_id})
+    Turn.objects.filter(pk=telling.turn.pk, run=telling.turn.run).update(
+        account=slug, model=model_id, position=telling.position
+    )
+    telling.keep()
+    tried = Tried(
+        turn_id=telling.turn.pk,
+        run=telling.turn.run,
+        attempt_id=attempt.pk,
+        account=slug,
+        account_id=account.pk if account is not None else None,
+        model=model_id,
+        entry_id=entry,
+        started_at=telling.now,
+    )
+    return Asking(
+        engine=account.engine if account is not None else LOCAL,
+        access=access_for(account) if account is not None else Access(LOCAL, model=model_id),
+        request=Request(
+            model=model_id,
+            messages=handed.messages,
+            instructions=telling.chat.instructions,
+            max_output_tokens=cap,
+            conversation=str(telling.chat.pk),
+        ),
+        tried=tried,
+        label=decision.label,
+        billing=decision.billing,
+        own=slug == telling.chat.account,
+        default_model=decision.default_model.id if decision.default_model is not None else "",
+    )
+
+
+def _account(person_id: int, slug: str) -> Account | None:
+    if slug == LOCAL:
+        return None
+    return Account.objects.get(person_id=person_id, slug=slug, removed_at=None)
+
+
+def _with_model(decision: Decision) -> Any:
+    """The routed line's facts with the default model in the place of one that is gone (R17)."""
+    if decision.routed is None or decision.default_model is None:
+        return decision.routed
+    model = decision.default_model
+    return replace(decision.routed, to_model=model.id, to_model_label=model.label)
+
+
+def _handed(
+    telling: Telling, gathered: Gathered, decision: Decision, way: Way | None, so_far: RunSoFar
+) -> handoff.Handed:
+    """The chat for who answers, shortened where it doesn't fit (R31)."""
+    slug = decision.answers or ""
+    model = way.model if way is not None else gathered.question.local.model
+    fits = None
+    if decision.shortened and model.context is not None:
+        fits = model.context - min(ANSWER_TOKENS, model.context // 3)
+    if slug in so_far.fits:
+        fits = min(fits or so_far.fits[slug], so_far.fits[slug])
+    return handoff.handed(
+        gathered.said, slug, fits=fits, instructions=telling.chat.instructions, sees=not decision.drop_images
+    )
+
+
+def _hold(
+    telling: Telling, gathered: Gathered, decision: Decision, counted: int, attempt_id: int, so_far: RunSoFar
+) -> tuple[int, int] | None:
+    """Hold the most that the request can cost (R26, R34): the output cap and the entry; None where it doesn't fit."""
+    preferences = Preferences.objects.get(pk=telling.chat.person_id)
+    way = next(way for way in gathered.question.ways if way.slug == decision.answers)
+    account = Account.objects.get(person_id=telling.chat.person_id, slug=way.slug)
+    model = decision.model.id if decision.model is not None else way.model.id
+    cap = min(OUTPUT_CAP, so_far.affordable.get(way.slug, OUTPUT_CAP))
+    left = _left(gathered, way)
+    if left is not None:
+        within = prices.output_within(left, way.engine, model, counted, account.known_models)
+        cap = cap if within is None else min(cap, within)
+    if cap < LEAST_OUTPUT:
+        return None
+    try:
+        entry = ledger.hold(
+            person_id=telling.chat.person_id,
+            account=way.slug,
+            engine=way.engine,
+            model=model,
+            conversation_id=telling.chat.pk,
+            turn_id=telling.turn.pk,
+            attempt_id=attempt_id,
+            consent=decision.consent,
+            most=prices.most(way.engine, model, counted, cap, account.known_models),
+            month=ledger.month_of(preferences, telling.turn.created_at),
+            now=telling.now,
+            budget_nano=preferences.month_budget_nano,
+            key_limit_nano=ledger.key_limit(
+                own_limit_nano=account.own_limit_nano,
+                key_cap_nano=account.key_cap_nano,
+                key_left_nano=account.key_left_nano,
+                key_resets_at=account.key_resets_at,
+                spent_nano=to_nano(way.spent),
+                now=telling.now,
+            ),
+            input_tokens=counted,
+        )
+    except ledger.NoRoom:
+        return None
+    return cap, entry
+
+
+def _left(gathered: Gathered, way: Way) -> Decimal | None:
+    """What this request may cost at most, in USD: the tightest of budget, the key's limits and the chat's cap."""
+    question = gathered.question
+    bounds = []
+    if question.budget.amount is not None:
+        bounds.append(question.budget.amount - question.budget.spent - question.budget.held)
+    if way.own_limit is not None:
+        bounds.append(way.own_limit - way.spent - way.held)
+    if way.cap_left is not None:
+        bounds.append(way.cap_left - way.held)
+    chat = question.chat
+    if chat is not None and chat.cap is not None:
+        bounds.append(chat.cap - chat.spent - chat.held)
+    return min(bounds) if bounds else None
+
+
+def _say(telling: Telling, decision: Decision, handed: handoff.Handed, slug: str) -> None:
+    """The lines before the first word: out of a wait, a stay that ended, who carries on, what was left out."""
+    _say_sent(telling, decision)
+    if decision.unstay is not None:
+        telling.tell_line(telling.say("limit.unstayed", decision.unstay.data()))
+    if decision.offline:
+        line = telling.say("offline.routed", {"label": decision.label})
+        telling.tell("offline", {"text": telling.words(line.kind, line.data)})
+    elif decision.routed is not None and decision.say:
+        _say_routed(telling, decision)
+    if decision.returned:
+        own = {"account": slug, "label": decision.label}
+        telling.tell_line(telling.say("limit.returned", own))
+    _say_left_out(telling, decision, handed, slug)
+
+
+def _say_sent(telling: Telling, decision: Decision) -> None:
+    """A message that goes out after a wait says so; one that somebody else answers by a press has its routed line."""
+    waiting = telling.line_of("limit.waiting", "limit.capped")
+    if waiting is None:
+        return
+    turn = telling.turn
+    if decision.routed is not None and decision.routed.by in {"once", "carry_on"}:
+        return  # rewritten as the routed line
+    if waiting.kind == "limit.capped":
+        waiting.delete()
+        return
+    planned = turn.until
+    late = planned is not None and (telling.now - planned).total_seconds() > 120
+    data = {
+        "at": f"{telling.now:%Y-%m-%dT%H:%M:%SZ}",
+        "planned_at": f"{planned:%Y-%m-%dT%H:%M:%SZ}" if planned is not None else None,
+        "late": late,
+    }
+    telling.tell_line(telling.say("limit.sent", data, instead_of=waiting))
+
+
+def _say_routed(telling: Telling, decision: Decision) -> None:
+    """The one routed line of the turn: a second move rewrites it (R22). Only the chat's latest offers Switch back."""
+    assert decision.routed is not None
+    data = decision.routed.data()
+    line = telling.line_of("limit.routed", "limit.waiting", "limit.capped")
+    line = telling.say("limit.routed", data, instead_of=line)
+    told = {key: data[key] for key in ("from", "to", "until", "from_model", "to_model", "stayed")}
+    telling.tell("routed", told | {"text": telling.words(line.kind, data)})
+
+
+def _say_left_out(telling: Telling, decision: Decision, handed: handoff.Handed, slug: str) -> None:
+    facts: dict[str, Any] = {"account": slug, "label": decision.label}
+    if handed.left_out and not _said_before(telling, "handoff.shortened", slug):
+        facts["messages"] = len(handed.messages)
+        telling.tell_line(telling.say("handoff.shortened", facts))
+    if handed.images_left_out and not _said_before(telling, "handoff.images", slug):
+        telling.tell_line(telling.say("handoff.images", {"account": slug, "label": decision.label}))
+
+
+def _said_before(telling: Telling, kind: str, slug: str) -> bool:
+    """Whether the chat's latest line of that kind speaks of the same account."""
+    said = (
+        Line.objects.filter(conversation_id=telling.chat.pk, kind=kind).order_by("-pk").values_list("data", flat=True)
+    )
+    latest = said.first()
+    return latest is not None and latest.get("account") == slug
+
+
+def _move(telling: Telling, decision: Decision, slug: str, model_id: str) -> None:
+    """Who answers this chat from now on, where that changes (R21)."""
+    chat = Conversation.objects.filter(pk=telling.chat.pk)
+    if decision.unstay is not None:
+        chat.update(
+            account=decision.unstay.account,
+            model=telling.chat.stayed_from_model,
+            stayed_from="",
+            stayed_from_model="",
+            stayed_consent="",
+        )
+    if decision.stay is not None:
+        chat.update(
+            account=decision.stay.account,
+            model=decision.stay.model,
+            stayed_from=telling.chat.stayed_from or telling.chat.account,
+            stayed_from_model=telling.chat.stayed_from_model or telling.chat.model,
+            stayed_consent=decision.stay.consent,
+        )
+    elif decision.unstay is None and slug == telling.chat.account and not telling.chat.model:
+        chat.update(model=model_id)

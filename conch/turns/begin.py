@@ -1,0 +1,153 @@
+"""Asking the route for a turn: claimed, gathered, decided, and what follows from it, in one transaction.
+
+`begin` claims; `after_refusal` and `after_unable` write down what became of the one asked, and ask again in the same
+step, so that a limit costs one commit. A decision is made here and nowhere else; rules are in `routing`.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from django.db.models import Exists
+from routing.known import question_for_turn
+
+from conch.engines.base import EngineError, LimitReached
+from conch.models import Attempt, Turn
+from conch.turns import answering, handoff, resting
+from conch.turns.accept import unfinished_before
+from conch.turns.gathering import Begun, Gathered, RunSoFar, Telling
+from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
+from routing.decision import decide
+from routing.facts import Needs, Run
+from routing.outcome import Decision
+
+LOCAL = "local"
+
+
+def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: bool = False) -> Begun | None:
+    """Claim a queued turn and ask its route; None where somebody else has it, or it isn't its time yet (R35).
+
+    `waking`: a waiting or capped turn asks again. Where it would wait on, it is left waiting, and no run begins.
+    """
+    turn = Turn.objects.select_related("conversation").filter(pk=turn_id).first()
+    if turn is None or turn.conversation.deleted_at is not None:
+        return None
+    if waking and turn.state in {Turn.State.WAITING, Turn.State.CAPPED}:
+        return _wake(turn, owner, so_far, now)
+    if not _claim(turn, Turn.State.QUEUED, owner, now):
+        return None
+    return _ask(turn, so_far, now, turn.position)
+
+
+def _claim(turn: Turn, state: str, owner: str, now: datetime, **changed: object) -> bool:
+    free = Turn.objects.filter(pk=turn.pk, state=state, run=turn.run)
+    if state == Turn.State.QUEUED:
+        free = free.filter(~Exists(unfinished_before()))
+    claimed = free.update(
+        state=Turn.State.RUNNING, owner=owner, lease_until=now + LEASE, started_at=now, stop_asked=False, **changed
+    )
+    if claimed:
+        turn.state = Turn.State.RUNNING
+    return bool(claimed)
+
+
+def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | None:
+    gathered = _gather(turn, so_far, now, waiting=True)
+    decision = decide(gathered.question, now)
+    if decision.kind in {"wait", "capped"}:
+        resting.go_on(turn, decision, now)
+        return None
+    position = turn.position + 1
+    if not _claim(turn, turn.state, owner, now, run=turn.run + 1, position=position, answer=""):
+        return None
+    turn.run, turn.position = turn.run + 1, position
+    telling = Telling(turn, now, position - 1)
+    telling.tell("queued", {})
+    return _follow(telling, gathered, decision, so_far)
+
+
+def after_refusal(
+    tried: Tried, error: LimitReached, growth: Growth, so_far: RunSoFar, now: datetime, *, marks: bool = True
+) -> Begun | None:
+    """Mark the account that refused, settle what its attempt cost, and ask the route again, all at once (R17).
+
+    `marks` False: it said only what it can pay for, and is asked once more with that (R34).
+    """
+    flush([growth], now)
+    if marks:
+        end_attempt(tried, "refused", now, error)
+    else:
+        end_attempt(replace(tried, free=True), "passed", now)
+    return _again(tried, growth, so_far, now)
+
+
+def after_unable(tried: Tried, error: EngineError, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+    """One that carries on couldn't, at no cost: passed over for this run, and the route is asked again (R17)."""
+    flush([growth], now)
+    end_attempt(replace(tried, free=True), "passed", now, error)
+    return _again(tried, growth, so_far, now)
+
+
+def _again(tried: Tried, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+    turn = Turn.objects.select_related("conversation").get(pk=tried.turn_id)
+    if turn.state != Turn.State.RUNNING or turn.run != growth.run:
+        return None
+    return _ask(turn, so_far, now, growth.position)
+
+
+def _ask(turn: Turn, so_far: RunSoFar, now: datetime, position: int) -> Begun:
+    gathered = _gather(turn, so_far, now, waiting=False)
+    decision = decide(gathered.question, now)
+    return _follow(Telling(turn, now, position), gathered, decision, so_far)
+
+
+def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Gathered:
+    run = Run(
+        tried=so_far.tried,
+        once=so_far.once or turn.once,
+        carry_on=so_far.carry_on,
+        unattended=turn.unattended,
+        waiting=waiting,
+        waiting_since=turn.waiting_since,
+        wakes=turn.wakes,
+        after_failure=turn.run > 1 and _failed_before(turn),
+        offline=so_far.offline,
+    )
+    question = question_for_turn(turn.pk, run, now)
+    labels = {way.slug: way.label for way in question.ways} | {LOCAL: question.local.model.label}
+    said = handoff.history(turn, labels)
+    instructions = turn.conversation.instructions
+    needs = Needs(
+        tools=bool(turn.conversation.tools),
+        images=bool(said[-1].images),
+        older_images=any(one.images for one in said[:-1]),
+        tokens=handoff.length(said, instructions),
+        newest_tokens=handoff.length(said[-1:], instructions),
+    )
+    return Gathered(said, replace(question, needs=needs), labels)
+
+
+def would_answer(turn: Turn, account: str, now: datetime) -> Decision:
+    """What the route would say were that account to answer by a yes for this message; nothing is changed."""
+    gathered = _gather(turn, RunSoFar(once=account), now, waiting=False)
+    return decide(gathered.question, now)
+
+
+def _failed_before(turn: Turn) -> bool:
+    """Whether the run before this one ended without an answer (R22: then the routed line is said again)."""
+    last = Attempt.objects.filter(turn_id=turn.pk, run__lt=turn.run).order_by("-pk").values_list("state", flat=True)
+    return last.first() in {"failed", "stopped", "interrupted", "passed"}
+
+
+def _follow(telling: Telling, gathered: Gathered, decision: Decision, so_far: RunSoFar) -> Begun:
+    """Do what the decision says."""
+    run = telling.turn.run
+    if decision.kind == "answer":
+        asked = answering.answer(telling, gathered, decision, so_far)
+        if asked is not None:
+            return Begun(run, telling.events, decision, gathered.question, asked)
+        # Another process took what was left of the budget in between: ask again with what is there now.
+        gathered = _gather(telling.turn, so_far, telling.now, waiting=False)
+        decision = decide(gathered.question, telling.now)
+        if decision.kind == "answer":
+            return resting.fail_for_money(telling, gathered, decision)
+    return resting.rest(telling, gathered, decision)

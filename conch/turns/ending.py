@@ -1,0 +1,87 @@
+"""The step that ends a turn, once: its state, its answer whole, what it cost, its last event."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from conch.engines.base import EngineError, Usage
+from conch.models import Attempt, Conversation, Turn
+from conch.money import from_nano, plain
+from conch.turns import failures
+from conch.turns.accept import next_queued
+from conch.turns.events import Event
+from conch.turns.gathering import viewer_of
+from conch.turns.record import Growth, Tried, end_attempt, keep_events
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ends: its state, the model that answered, how the answer ended, and the failure's facts."""
+
+    state: str
+    model: str = ""
+    ending: str = ""
+    failure: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn has ended: with which event (None: somebody else had ended it), and what goes next in its chat (R35)."""
+
+    last: Event | None
+    following: int | None
+
+
+def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, error: EngineError | None = None) -> Ended:
+    """End the turn. One that somebody else ended meanwhile stays as it is; only what the attempt cost is settled."""
+    if tried is not None:
+        end_attempt(tried, end.state if end.state in {"done", "stopped", "interrupted"} else "failed", now, error)
+    turn = Turn.objects.select_related("conversation").get(pk=growth.turn_id)
+    cost = sum_of_costs(turn.pk)
+    usage = (tried.usage if tried is not None else None) or Usage()
+    kind, data = _last(turn, end, tried, usage, cost, now)
+    last = Event(growth.position + 1, kind, data)
+    updated = Turn.objects.filter(pk=turn.pk, run=growth.run, state=Turn.State.RUNNING).update(
+        state=end.state,
+        answer=growth.answer,
+        model=end.model or turn.model,
+        ending=end.ending,
+        failure_code=end.failure.get("code", ""),
+        failure=end.failure,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_nano=cost,
+        position=last.id,
+        ended_at=now,
+        lease_until=None,
+        waits_for="",
+        until=None,
+        wake_at=None,
+    )
+    if updated:
+        keep_events((event, turn.pk, growth.run) for event in (*growth.events, last))
+        Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
+    return Ended(last if updated else None, next_queued(turn.conversation_id))
+
+
+def _last(
+    turn: Turn, end: End, tried: Tried | None, usage: Usage, cost: int | None, now: datetime
+) -> tuple[str, dict[str, Any]]:
+    """The one event that ends the run."""
+    if end.state == "done" and tried is not None:
+        return "done", {
+            "account": tried.account,
+            "model": end.model,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost": None if cost is None else plain(from_nano(cost)),
+        }
+    if end.state == "stopped":
+        return "stopped", {}
+    return end.state, failures.said(end.failure, viewer_of(turn.conversation.person_id, now))
+
+
+def sum_of_costs(turn_id: int) -> int | None:
+    """What all attempts of a turn cost together, in nanodollars; None where one can't be known."""
+    costs = list(Attempt.objects.filter(turn_id=turn_id).exclude(ended_at=None).values_list("cost_nano", flat=True))
+    return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -1,0 +1,27 @@
+"""How an action on a turn or chat can be refused."""
+
+
+class TurnError(Exception):
+    """An action that can't be done; raised as one of its subclasses."""
+
+
+class NotHere(TurnError):
+    """There is no such thing for this person (404)."""
+
+
+class NotNow(TurnError):
+    """It can't be done as things are (409); `text` says what would help."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+class TooMuch(TurnError):
+    """The input is over a limit (413 when `large`, else 422); `text` says what is allowed."""
+
+    def __init__(self, text: str, *, large: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.large = large

@@ -1,0 +1,155 @@
+"""Steps that write down what came of a running turn: its text as it grows, the end of an attempt."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from conch import ledger
+from conch.accounts.room import keep_reading, record_refusal
+from conch.engines.base import EngineError, LimitReached, Room, Usage
+from conch.models import Account, Attempt, Entry, Line, Turn, TurnEvent
+from conch.money import from_nano, plain
+from conch.turns import tokens
+from conch.turns.events import Event
+
+LEASE = timedelta(seconds=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a running turn has to show since it was last written down."""
+
+    turn_id: int
+    run: int
+    answer: str
+    position: int
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One attempt that has ended, or is about to: what the ledger and the attempt's row need to know."""
+
+    turn_id: int
+    run: int
+    attempt_id: int
+    account: str
+    account_id: int | None
+    model: str
+    entry_id: int | None
+    started_at: datetime
+    usage: Usage | None = None
+    rooms: tuple[Room, ...] = ()
+    text: str = ""
+    # Nothing that the provider could charge for has happened.
+    free: bool = False
+
+
+def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
+    """Write down all of these at once, and renew their leases; the turns of which a stop was asked elsewhere."""
+    rows = [(g.answer, g.position, now + LEASE, g.turn_id, g.run) for g in grown]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE conch_turn SET answer = %s, position = %s, lease_until = %s"
+            " WHERE id = %s AND run = %s AND state = 'running'",
+            [(answer, position, _time(lease), turn_id, run) for answer, position, lease, turn_id, run in rows],
+        )
+    keep_events((event, g.turn_id, g.run) for g in grown for event in g.events)
+    asked = Turn.objects.filter(pk__in=[g.turn_id for g in grown], stop_asked=True)
+    return set(asked.values_list("pk", flat=True))
+
+
+def _time(at: datetime) -> Any:
+    """An instant as this database's own columns keep it."""
+    return connection.ops.adapt_datetimefield_value(at)
+
+
+def keep_events(told: Iterable[tuple[Event, int, int]]) -> None:
+    """Write events down; one that is there already stays as it is."""
+    rows = [
+        TurnEvent(turn_id=turn_id, run=run, position=event.id, kind=event.kind, data=event.data)
+        for event, turn_id, run in told
+    ]
+    if rows:
+        TurnEvent.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> None:
+    """Settle what it cost, keep what it said of room, and close its row (R26, R29).
+
+    An attempt that surely cost nothing leaves no entry; one that may have been charged is booked by what was used,
+    estimated where the provider didn't say.
+    """
+    usage = tried.usage or Usage()
+    cost = _settle(tried, usage, state, now)
+    refusal = error if isinstance(error, LimitReached) else None
+    said: dict[str, Any] = {"said": error.said[:2000]} if error is not None else {}
+    if refusal is not None and tried.account_id is not None:
+        kept = record_refusal(
+            tried.account_id, refusal, now, turn_started=tried.started_at, model=refusal.model or tried.model
+        )
+        kind = "money" if refusal.scope == "money" else ("limit" if kept.kind == "blocked" else "refused")
+        said |= {"refusal_kind": kind, "refusal_until": kept.until}
+    Attempt.objects.filter(pk=tried.attempt_id).update(
+        state=state,
+        partial="" if state == "done" else tried.text,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_nano=cost,
+        ended_at=now,
+        **said,
+    )
+    for room in tried.rooms:
+        if tried.account_id is not None:
+            keep_reading(tried.account_id, room, now, turn_started=tried.started_at)
+
+
+def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None:
+    """What the attempt cost, in nanodollars; None where it can't be known."""
+    if tried.entry_id is None:
+        return _extra(tried, usage, now)
+    if tried.free and usage.output_tokens is None and usage.cost is None:
+        ledger.release(tried.entry_id)
+        return 0
+    if state == "done":
+        return ledger.settle(tried.entry_id, usage, now)
+    return ledger.settle(tried.entry_id, at_least(usage, tried.text), now, estimated=True)
+
+
+def at_least(usage: Usage, text: str) -> Usage:
+    """The usage of an attempt that didn't come to its end: no less output than the text that had arrived."""
+    return replace(usage, output_tokens=max(usage.output_tokens or 0, tokens.count(text) if text else 0))
+
+
+def _extra(tried: Tried, usage: Usage, now: datetime) -> int | None:
+    """Extra usage that a plan billed all the same is paid use: booked, and a line says so (R32)."""
+    if not usage.extra or tried.account_id is None:
+        return 0
+    turn = Turn.objects.select_related("conversation__person__preferences").get(pk=tried.turn_id)
+    account = Account.objects.get(pk=tried.account_id)
+    person = turn.conversation.person
+    entry = ledger.book_extra(
+        person_id=person.pk,
+        account=account.slug,
+        engine=account.engine,
+        model=tried.model,
+        conversation_id=turn.conversation_id,
+        turn_id=turn.pk,
+        attempt_id=tried.attempt_id,
+        usage=usage,
+        month=ledger.month_of(person.preferences, turn.created_at),
+        now=now,
+    )
+    cost: int | None = Entry.objects.filter(pk=entry).values_list("cost_nano", flat=True).first()
+    said = None if cost is None else plain(from_nano(cost))
+    Line.objects.create(
+        conversation_id=turn.conversation_id,
+        turn_id=turn.pk,
+        kind="limit.extra",
+        data={"account": account.slug, "label": account.label, "cost": said},
+        at=now,
+    )
+    return cost

@@ -1,0 +1,339 @@
+"""Running one turn: ask the route, stream the one that answers, write down, and ask again at a limit (R17).
+
+A run is a task of the process, not of a request. All that it knows of the database goes through the steps of begin.py
+and record.py; no transaction is open while a provider is asked.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from conch.db import step
+from conch.engines.base import (
+    Discard,
+    Done,
+    EngineError,
+    EngineFault,
+    Event,
+    LimitReached,
+    Progress,
+    Rejected,
+    Room,
+    SignedOut,
+    Text,
+    Unreachable,
+    Usage,
+)
+from conch.engines.registry import engine
+from conch.turns import failures, offline, pauses
+from conch.turns.begin import after_refusal, after_unable, begin
+from conch.turns.clock import SYSTEM, Clock
+from conch.turns.ending import End, finish
+from conch.turns.events import Event as Told
+from conch.turns.gathering import Asking, Begun, RunSoFar
+from conch.turns.live import Live, live_of, open_live
+from conch.turns.process import this_process
+from conch.turns.record import Growth, Tried
+from conch.turns.tokens import length as handoff_length
+
+logger = logging.getLogger("conch.turns")
+
+MOST_CHARACTERS = 2_000_000
+LEAST_AFFORDABLE = 1_000  # output tokens (R34)
+
+_tasks: set[asyncio.Task[None]] = set()
+_runners: dict[int, "Runner"] = {}
+
+
+def start(turn_id: int, *, waking: bool = False, carry_on: str = "", clock: Clock = SYSTEM) -> None:
+    """Run that turn in this process, as a task of nobody's request; nothing happens where it can't be claimed.
+
+    The task starts in an empty context: one that inherits a request's would keep its thread and connection for good.
+    """
+    import contextvars
+
+    live = open_live(turn_id)
+    if live is None:
+        return
+    runner = Runner(live, clock, waking=waking)
+    runner.so_far = RunSoFar(carry_on=carry_on)
+    task = asyncio.get_running_loop().create_task(runner.run(), name=f"turn {turn_id}", context=contextvars.Context())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+def running() -> list["Runner"]:
+    """The runs under way in this process."""
+    return list(_runners.values())
+
+
+async def all_ended() -> None:
+    """Wait until no run is under way in this process."""
+    while _tasks:
+        await asyncio.wait(set(_tasks))
+
+
+class Stopped(Exception):
+    """The person stopped the turn, or the process is about to end."""
+
+
+class Runner:
+    """One run of one turn: what has arrived of the answer, and what was tried."""
+
+    def __init__(self, live: Live, clock: Clock, *, waking: bool) -> None:
+        self.live = live
+        self.clock = clock
+        self.waking = waking
+        self.so_far = RunSoFar()
+        self.run_number = 0
+        self.parts: list[str] = []
+        self.arrived = 0
+        self.unkept: list[Told] = []
+        self.dirty = False
+        self.closing = False  # the process ends: `interrupted`, not `stopped`
+
+    @property
+    def answer(self) -> str:
+        """What has arrived of the answer."""
+        if len(self.parts) > 1:
+            self.parts = ["".join(self.parts)]
+        return self.parts[0] if self.parts else ""
+
+    def growth(self) -> Growth:
+        """What is to be written down since the last time."""
+        events, self.unkept = tuple(self.unkept), []
+        self.dirty = False
+        return Growth(self.live.turn_id, self.run_number, self.answer, self.live.position, events)
+
+    async def run(self) -> None:
+        """Run the turn to an end, or until it waits."""
+        following = None
+        try:
+            _runners[self.live.turn_id] = self
+            following = await self._run()
+        except Exception:  # the top of the run: a fault of ours ends the turn, said as such, never lost
+            logger.exception("turn %s broke", self.live.turn_id)
+            following = await self._end(End("failed", failure=failures.ours()), None) if self.run_number else None
+        finally:
+            _runners.pop(self.live.turn_id, None)
+            self.live.close()
+        if following is not None and not self.closing:
+            start(following, clock=self.clock)
+
+    async def _run(self) -> int | None:
+        begun = await step(begin, self.live.turn_id, this_process(), self.so_far, self.clock.now(), waking=self.waking)
+        while True:
+            if begun is None:
+                return None
+            self.run_number = begun.run
+            self.live.tell_all(begun.events)
+            if begun.asked is None:
+                return begun.following
+            following = await self._ask(begun)
+            if not isinstance(following, Begun):
+                return following
+            begun = following
+
+    async def _ask(self, begun: Begun) -> "Begun | int | None":
+        """Ask the one that the route chose; the next Begun where the route was asked again, else the turn has ended."""
+        stream = _Stream(self, begun)
+        try:
+            await self._until_stopped(stream.consume())
+        except Stopped:
+            if self.closing:
+                end = End("interrupted", stream.model, failure=failures.interrupted(begun))
+            else:
+                end = End("stopped", stream.model)
+            return await self._end(end, stream.tried_now())
+        except LimitReached as error:
+            return await self._refused(stream, error)
+        except (SignedOut, Rejected) as error:
+            return await self._unable(stream, error)
+        except EngineError as error:
+            return await self._failed(stream, error)
+        return await self._end(End("done", stream.model, stream.ending), stream.tried_now())
+
+    async def _until_stopped(self, work: Any) -> None:
+        doing = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.live.stop.wait())
+        try:
+            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                doing.cancel()
+                with contextlib.suppress(asyncio.CancelledError, EngineError):
+                    await doing
+                raise Stopped
+            doing.result()
+        finally:
+            stopping.cancel()
+            if not doing.done():
+                doing.cancel()
+
+    async def _refused(self, stream: "_Stream", error: LimitReached) -> "Begun | int | None":
+        """A refusal in the turn: marked, what streamed leaves the answer, and the route is asked again (R17)."""
+        tried = stream.tried_now(free=not error.accepted and not stream.begun_to_speak)
+        marks = not self._can_pay_less(tried.account, error)
+        if marks:
+            self.so_far = self.so_far.refused(tried.account, error)
+        self.discard()
+        return await step(after_refusal, tried, error, self.growth(), self.so_far, self.clock.now(), marks=marks)
+
+    def _can_pay_less(self, account: str, error: LimitReached) -> bool:
+        """A key that says how many output tokens it can pay for is asked once more with that (R34)."""
+        affordable = error.affordable_output or 0
+        if affordable < LEAST_AFFORDABLE or account in self.so_far.affordable:
+            return False
+        affordable -= affordable // 20
+        self.so_far = replace(self.so_far, affordable=self.so_far.affordable | {account: affordable})
+        return True
+
+    async def _unable(self, stream: "_Stream", error: EngineError) -> "Begun | int | None":
+        """Unable for a reason that surely cost nothing: one that carries on is passed over; the chat's own fails."""
+        asked = stream.asked
+        if error.accepted or self.arrived:
+            return await self._failed(stream, error)
+        if isinstance(error, Rejected) and self._once_more(stream, error):
+            return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
+        if asked.own:
+            return await self._failed(stream, error)
+        self.so_far = self.so_far.unable(asked.tried.account, error)
+        return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
+
+    def _once_more(self, stream: "_Stream", error: Rejected) -> bool:
+        """Whether the same account is asked once more: shortened (R31), or with its default model (R17)."""
+        account, asked = stream.tried.account, stream.asked
+        if error.reason == "too_long" and account not in self.so_far.fits:
+            fits = error.fits_tokens or handoff_length(asked.request) // 2
+            self.so_far = replace(self.so_far, fits=self.so_far.fits | {account: fits})
+            return True
+        if error.reason == "model_gone" and not asked.own and asked.default_model not in {"", asked.request.model}:
+            if account in self.so_far.default_model:
+                return False
+            self.so_far = replace(self.so_far, default_model=self.so_far.default_model | {account})
+            return True
+        return False
+
+    def discard(self) -> None:
+        """What has streamed so far leaves the answer."""
+        if self.parts:
+            self.unkept.append(self.live.tell("discard", {}))
+        self.parts = []
+
+    async def _failed(self, stream: "_Stream", error: EngineError) -> "Begun | int | None":
+        if isinstance(error, Unreachable) and not self.so_far.offline and await offline.nobody_answers(stream.begun):
+            self.so_far = replace(self.so_far, offline=True)
+            return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
+        ending = "cut" if isinstance(error, EngineFault) and error.cut and self.answer else ""
+        end = End("failed", stream.model, ending, failures.of(error, stream.begun))
+        return await self._end(end, stream.tried_now(free=not error.accepted and not self.arrived), error=error)
+
+    async def _end(self, end: End, tried: Tried | None, *, error: EngineError | None = None) -> int | None:
+        ended = await step(finish, tried, self.growth(), end, self.clock.now(), error=error)
+        if ended.last is not None:
+            self.live.tell_all([ended.last])
+        return ended.following
+
+
+class _Stream:
+    """One attempt while it streams: what it said of itself besides the text."""
+
+    def __init__(self, runner: Runner, begun: Begun) -> None:
+        assert begun.asked is not None
+        self.runner = runner
+        self.begun = begun
+        self.asked: Asking = begun.asked
+        self.tried: Tried = begun.asked.tried
+        self.usage: Usage | None = None
+        self.rooms: list[Room] = []
+        self.model = begun.asked.tried.model
+        self.ending = ""
+        self.begun_to_speak = False
+
+    async def consume(self) -> None:
+        """Ask, and ask again where nothing can have been accepted (R8), until the answer is whole."""
+        patience = pauses.Patience(self.runner.clock)
+        while True:
+            try:
+                await self._once()
+            except EngineError as error:
+                wait = None if self.begun_to_speak or error.accepted else patience.after(error)
+                if wait is None or (isinstance(error, Unreachable) and await offline.nobody_answers(self.begun)):
+                    raise
+                self._progress(pauses.words(error, self.asked.label, wait))
+                await self.runner.clock.sleep(wait)
+            else:
+                return
+
+    async def _once(self) -> None:
+        whole = False
+        events = engine(self.asked.engine).reply(self.asked.access, self.asked.request)
+        try:
+            async for event in events:
+                whole = self._take(event) or whole
+        finally:
+            await _close(events)
+        if not whole:
+            raise EngineFault("the stream ended without its last event", cut=True)
+        if not self.runner.answer:
+            raise EngineFault("the answer was empty")
+
+    def _take(self, event: Event) -> bool:
+        """Take one event in; True for the terminal one."""
+        if isinstance(event, Text):
+            self._text(event.text)
+        elif isinstance(event, Discard):
+            self.runner.discard()
+        elif isinstance(event, Usage):
+            self.usage = event
+        elif isinstance(event, Room):
+            self.rooms.append(event)
+        elif isinstance(event, Progress):
+            self._progress(event.text)
+        elif isinstance(event, Done):
+            self.ending, self.model = event.ending, event.model or self.model
+            return True
+        return False
+
+    def _progress(self, text: str) -> None:
+        self.runner.unkept.append(self.runner.live.tell("progress", {"text": text}))
+
+    def _text(self, text: str) -> None:
+        if not text:
+            return
+        self.begun_to_speak = True
+        runner = self.runner
+        runner.parts.append(text)
+        runner.arrived += len(text)
+        runner.dirty = True
+        runner.live.tell("delta", {"text": text})
+        if runner.arrived > MOST_CHARACTERS:
+            raise EngineFault("the answer grew beyond what a message may have", cut=True)
+
+    def tried_now(self, *, free: bool = False) -> Tried:
+        """The attempt with what it is known to have used; `free`: surely nothing was charged."""
+        return replace(self.tried, usage=self.usage, rooms=tuple(self.rooms), text=self.runner.answer, free=free)
+
+
+async def _close(events: AsyncIterator[Event]) -> None:
+    closing = getattr(events, "aclose", None)
+    if closing is not None:
+        await closing()
+
+
+def stop_here(turn_id: int) -> bool:
+    """Stop that turn's run if it is under way in this process."""
+    live = live_of(turn_id)
+    if live is None:
+        return False
+    live.stop.set()
+    return True
+
+
+def interrupt_all() -> None:
+    """The process ends: what runs is ended as interrupted, with what had arrived."""
+    for runner in running():
+        runner.closing = True
+        runner.live.stop.set()

@@ -1,0 +1,59 @@
+"""Turns that wait, and those that nobody runs: who is due now (R16). Any process may ask; a claim is atomic.
+
+Turns that wait for the same account go out one after another, the oldest first: the next when the one before has its
+first words, or has ended. A few seconds pass after a reset before the first goes.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q
+
+from conch.models import Turn
+from conch.turns.accept import unfinished_before
+
+AFTER_THE_RESET = timedelta(seconds=3)
+ORPHANED_AFTER = timedelta(seconds=2)
+MOST_AT_ONCE = 50
+
+
+def due(now: datetime) -> list[int]:
+    """The waiting turns whose route is to be asked now, at most one for each account that is waited for."""
+    going = Turn.objects.filter(
+        conversation__person_id=OuterRef("conversation__person_id"),
+        waits_for=OuterRef("waits_for"),
+        state=Turn.State.RUNNING,
+        answer="",
+    )
+    rows = (
+        Turn.objects.filter(state=Turn.State.WAITING, wake_at__lte=now, conversation__deleted_at=None)
+        .filter(~Exists(going))
+        .order_by("pk")
+        .values_list("pk", "conversation__person_id", "waits_for")[: MOST_AT_ONCE * 4]
+    )
+    first: dict[tuple[int, str], int] = {}
+    for pk, person, waits_for in rows:
+        first.setdefault((person, waits_for), pk)
+    return list(first.values())[:MOST_AT_ONCE]
+
+
+def left_behind(now: datetime) -> list[int]:
+    """Queued turns that nobody has begun for a while, with nothing before them in their chat."""
+    queued = Turn.objects.filter(
+        Q(started_at=None) | Q(started_at__lt=now - ORPHANED_AFTER),
+        state=Turn.State.QUEUED,
+        created_at__lt=now - ORPHANED_AFTER,
+        conversation__deleted_at=None,
+    )
+    return list(queued.filter(~Exists(unfinished_before())).order_by("pk").values_list("pk", flat=True)[:MOST_AT_ONCE])
+
+
+def ask_again(person_id: int, now: datetime) -> int:
+    """Something has changed that may make somebody able to answer: this person's waiting turns ask at once (R16)."""
+    waiting = Turn.objects.filter(conversation__person_id=person_id, state=Turn.State.WAITING)
+    return waiting.update(wake_at=now)
+
+
+def next_moment(now: datetime) -> datetime | None:
+    """When the next waiting turn is due, if one is known of."""
+    waiting = Turn.objects.filter(state=Turn.State.WAITING, wake_at__gt=now).order_by("wake_at")
+    return waiting.values_list("wake_at", flat=True).first()
