@@ -1,8 +1,11 @@
 """Who answers a turn, and why (R11-R25, R35, R36): pure, `now` passed in, nothing asked while it decides."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 
-from routing.facts import Question, Run, Tried
+from routing.choices import SIGNED_OUT
+from routing.facts import AUTO, KEY, LOCAL, WAIT, LastRoute, Question, Run, Tried
 from routing.outcome import (
     Capped,
     Decision,
@@ -18,6 +21,9 @@ from routing.outcome import (
     Wait,
     Why,
 )
+from routing.room import TIMED, amount
+from routing.survey import BY_NAME, BY_ONCE, NOTHING, Seen, Standing, Survey, ref
+from routing.waiting import asked_again, failure_of_own, held, wait_or_fail
 
 __all__ = [
     "Capped",
@@ -37,9 +43,328 @@ __all__ = [
     "Wait",
     "Why",
     "decide",
+    "hindrance",
 ]
+
+# Two resets within a minute are one (Times).
+SAME_RESET = timedelta(minutes=1)
+# From the least that a cap is raised to, where the present one is nothing.
+LEAST_CAP = Decimal(1)
 
 
 def decide(question: Question, now: datetime) -> Decision:
-    """Decide who answers this run of a turn. Never raises for facts that are odd; `now` is an aware instant."""
-    raise NotImplementedError
+    """Decide who answers this run of a turn. `now` is an aware instant; facts that are odd never raise."""
+    question, unstay = _stay_ended(question)
+    decision = _decide(Survey(question, now))
+    return decision if unstay is None else replace(decision, unstay=unstay)
+
+
+def hindrance(question: Question, slug: str, now: datetime) -> Skip | None:
+    """Why an account named by *answer with* can't answer now; None where it can (doors.md, 409 otherwise).
+
+    A yes for this one message goes past what only stops Automatic, never past a limit, the budget, the key's own limit
+    or the chat's cap ("capped"). "no_account": it isn't connected.
+    """
+    survey = Survey(question, now)
+    if slug == LOCAL:
+        return survey.local_skip()
+    found = survey.one_way(slug)
+    if found is None:
+        return Skip("no_account")
+    standing, _ = found
+    codes = standing.beyond(BY_ONCE)
+    if codes:
+        return standing.skip(codes[0])
+    return Skip("capped") if _capped(survey, standing) is not None else None
+
+
+def _stay_ended(question: Question) -> tuple[Question, Unstay | None]:
+    """R21: a chat that stayed with a key is its first account's again once the yes that brought it there is gone."""
+    chat = question.chat
+    if chat is None or not chat.stayed_from:
+        return question, None
+    ways = {way.slug: way for way in question.ways}
+    key = ways.get(chat.account)
+    if key is None or key.billing != KEY or _yes_stands(question, chat.stayed_consent, key.slug):
+        return question, None
+    first = ways.get(chat.stayed_from)
+    label = chat.stayed_from if first is None else first.label
+    back = replace(chat, account=chat.stayed_from, account_label=label, stayed_from="", stayed_consent="")
+    unstay = Unstay(key.slug, key.label, chat.stayed_from, label)
+    return replace(question, engine=chat.stayed_from, chat=back), unstay
+
+
+def _yes_stands(question: Question, consent: str, key: str) -> bool:
+    if consent == "named":
+        return question.preferences.limit_fallback == key
+    return consent != "paid_on" or question.preferences.limit_paid
+
+
+def _decide(survey: Survey) -> Decision:
+    run, engine = survey.question.run, survey.question.engine
+    if run.offline and engine != LOCAL:
+        return _offline(survey)
+    if run.once and run.once not in survey.tried:
+        once = _once(survey, run.once)
+        if once is not None:
+            return once
+    if engine == LOCAL:
+        return _own_local(survey)
+    own = survey.own
+    if own is None or own.way.state in SIGNED_OUT:
+        return _gone(survey)
+    tried = survey.tried.get(engine)
+    if tried is not None and tried.code != "refused":
+        # The chat's own account failing for another reason than a limit never starts a switch (R17).
+        failure = Failure(tried.code, engine, survey.own_label, survey.offers())
+        return Decision("fail", survey.limit, failure=failure, why=survey.why())
+    return _at_limit(survey) if survey.limited else _own(survey, own)
+
+
+def _own(survey: Survey, own: Standing) -> Decision:
+    """R11: the chat's own account answers whenever it has room."""
+    if own.carries.codes:
+        return Decision("fail", survey.limit, failure=failure_of_own(survey), why=survey.why())
+    chat = survey.chat
+    stayed = chat.stayed_consent if chat.stayed_from else ""
+    if own.way.billing == KEY and stayed and survey.terms.needs_budget:
+        # A key that the chat only stayed with isn't its own choice: away, it needs a budget as any other (R25).
+        could = Offer(own.way.slug, survey.own_label, KEY, own.way.per_reply)
+        return asked_again(survey, "needs_budget", could)
+    consent = (stayed or "own") if own.way.billing == KEY else ""
+    decision = _answers(survey, own, survey.own_label, consent)
+    last = chat.last_route
+    away = last is not None and last.from_ == own.way.slug
+    return replace(decision, returned=away and chat.last_answered_by not in {"", own.way.slug})
+
+
+def _own_local(survey: Survey) -> Decision:
+    """A chat of the model on this computer: no limit, no route."""
+    if survey.local is not None:
+        return _by_local(survey)
+    label, skip = survey.question.local.model.label, survey.local_skip()
+    assert skip is not None, "it is absent or can't take the chat"
+    failure = Failure(skip.code, LOCAL, label, survey.offers(), model=label)
+    return Decision("fail", survey.limit, failure=failure, why=survey.why())
+
+
+def _gone(survey: Survey) -> Decision:
+    """R36: nothing is routed past an account that is gone or signed out, save in a turn that waited already."""
+    run = survey.question.run
+    if run.waiting_since is not None and survey.mode != WAIT and not run.routine:
+        chosen = _chosen(survey)
+        if chosen is not None:
+            return _carried(survey, *chosen)
+        waits = wait_or_fail(survey, why="signed_out", own=False)
+        if waits.kind == "wait":
+            return waits
+    return Decision("fail", survey.limit, failure=failure_of_own(survey), why=survey.why())
+
+
+def _at_limit(survey: Survey) -> Decision:
+    """The chat's own account is at its limit: who carries on (R12-R16, R23, R25)."""
+    run = survey.question.run
+    if run.routine:
+        return held(survey)
+    chosen = _carry_on(survey, run.carry_on) if run.carry_on else None
+    if chosen is None and survey.mode != WAIT:
+        chosen = _chosen(survey)
+    if chosen is not None:
+        return _carried(survey, *chosen)
+    if survey.mode != WAIT and survey.question.preferences.offline_fallback and survey.local is not None:
+        return _by_local(survey, by=AUTO)
+    return wait_or_fail(survey)
+
+
+def _chosen(survey: Survey) -> tuple[Seen, Standing, str] | None:
+    """Who carries on by the preference: under auto the first in order that is not passed over, else the pick."""
+    if survey.mode == AUTO:
+        return _first_able(survey.others, NOTHING, AUTO)
+    return None if survey.pick is None else _first_able([survey.pick], BY_NAME, "named")
+
+
+def _carry_on(survey: Survey, slug: str) -> tuple[Seen, Standing, str] | None:
+    """R23: that one first, if it is a plan or a key that may answer by R13."""
+    seen = survey.seen(slug)
+    if seen is None:
+        return None
+    named = seen.choice.has(survey.question.preferences.limit_fallback)
+    return _first_able([seen], BY_NAME if named else NOTHING, "carry_on")
+
+
+def _first_able(others: list[Seen], yes: frozenset[str], by: str) -> tuple[Seen, Standing, str] | None:
+    """R9: the first that takes the whole chat, else the first that takes the newest message."""
+    shortened: tuple[Seen, Standing, str] | None = None
+    for seen in others:
+        standing = seen.best(yes)
+        if standing.beyond(yes):
+            continue
+        if standing.carries.whole:
+            return (seen, standing, by)
+        shortened = shortened or (seen, standing, by)
+    return shortened
+
+
+def _once(survey: Survey, slug: str) -> Decision | None:
+    """Answer-with: that very account, by a yes for this one message; None where it can't (R27)."""
+    if slug == LOCAL:
+        return None if survey.local is None else _by_local(survey, by="once")
+    found = survey.one_way(slug)
+    if found is None or found[0].beyond(BY_ONCE):
+        return None
+    standing, label = found
+    if slug == survey.question.engine:
+        return _own(survey, standing)
+    return _carried_by(survey, standing, label, "once", ())
+
+
+def _carried(survey: Survey, seen: Seen, standing: Standing, by: str) -> Decision:
+    return _carried_by(survey, standing, seen.label, by, _passed(survey, seen))
+
+
+def _carried_by(survey: Survey, standing: Standing, label: str, by: str, passed: tuple[Passed, ...]) -> Decision:
+    """Somebody else answers, with the consent that lets it (R27), and the line about it (R21, R22)."""
+    way = standing.way
+    consent = _consent(survey, standing, by) if way.billing == KEY else ""
+    decision = _answers(survey, standing, label, consent)
+    if by == "once" and not survey.limited and survey.question.run.waiting_since is None:
+        # Named for an account that is not at its limit (signed out, can't see images): nothing to come back from.
+        return decision
+    stayed = by != "once" and not survey.question.preferences.limit_return and decision.kind == "answer"
+    routed = _routed(survey, decision, by, stayed=stayed, passed=passed)
+    if way.billing == KEY:
+        routed = replace(
+            routed, per_reply=way.per_reply, month_left=survey.month_left(), unpriced=way.per_reply is None
+        )
+    stay = Stay(way.slug, way.model.id, consent) if stayed else None
+    return replace(decision, routed=routed, say=_say(survey, routed), stay=stay)
+
+
+def _consent(survey: Survey, standing: Standing, by: str) -> str:
+    if by == "once":
+        return "once"
+    picked = survey.seen(standing.way.slug)
+    named = picked is not None and picked.choice.has(survey.question.preferences.limit_fallback)
+    return "named" if by == "named" or (by == "carry_on" and named) else "paid_on"
+
+
+def _by_local(survey: Survey, by: str = "") -> Decision:
+    """The model on this computer answers: as the chat's own, last of an order (R15), or by the person's press."""
+    local, carried = survey.question.local, survey.local
+    assert carried is not None, "it is there and takes the chat"
+    decision = Decision(
+        "answer",
+        survey.limit,
+        answers=LOCAL,
+        model=ref(local.model),
+        label=local.model.label,
+        billing=LOCAL,
+        shortened=not carried.whole,
+        drop_images=survey.question.needs.older_images and local.model.images is False,
+        why=survey.why(),
+    )
+    if not by or not survey.limited:
+        return decision
+    routed = _routed(survey, decision, by, stayed=False, passed=_passed(survey, None))
+    return replace(decision, routed=routed, say=_say(survey, routed))
+
+
+def _offline(survey: Survey) -> Decision:
+    """R19: nothing can be reached. Nobody is marked, and nobody who costs money is asked instead."""
+    if survey.question.preferences.offline_fallback and survey.local is not None:
+        return replace(_by_local(survey), offline=True)
+    if survey.question.run.waiting_since is not None:
+        return asked_again(survey, "offline")
+    local = survey.local_offer()
+    offers = () if local is None else (local,)
+    failure = Failure("offline", survey.question.engine, survey.own_label, offers)
+    return Decision("fail", survey.limit, failure=failure, why=survey.why())
+
+
+def _answers(survey: Survey, standing: Standing, label: str, consent: str) -> Decision:
+    """That way answers, or the chat's own cap holds the turn (R18)."""
+    way = standing.way
+    capped = _capped(survey, standing)
+    default = way.default_model
+    return Decision(
+        "answer" if capped is None else "capped",
+        survey.limit,
+        answers=way.slug,
+        model=ref(way.model),
+        default_model=ref(default) if default is not None and default.id != way.model.id else None,
+        label=label,
+        billing=way.billing,
+        consent=consent,
+        shortened=not standing.carries.whole,
+        drop_images=survey.question.needs.older_images and way.model.images is False,
+        capped=capped,
+        why=survey.why(),
+    )
+
+
+def _capped(survey: Survey, standing: Standing) -> Capped | None:
+    """R18: what the chat spent, its running holds and the smallest hold pass its cap; no bound where unpriced."""
+    chat, way = survey.chat, standing.way
+    if chat.cap is None or way.billing != KEY or way.smallest is None:
+        return None
+    cap, needed = amount(chat.cap), chat.spent + chat.held + way.smallest
+    if needed <= cap:
+        return None
+    raise_to = max(cap * 2, LEAST_CAP)
+    while raise_to < needed:
+        raise_to *= 2
+    return Capped(chat.spent, cap, raise_to)
+
+
+def _routed(survey: Survey, decision: Decision, by: str, *, stayed: bool, passed: tuple[Passed, ...]) -> Routed:
+    own, limit, model = survey.own, survey.limit, decision.model
+    assert model is not None and decision.answers is not None, "somebody answers"  # noqa: PT018  one fact
+    before = ref(own.way.model) if own is not None else ModelRef("", "")
+    return Routed(
+        from_=survey.question.engine,
+        to=decision.answers,
+        until=limit.until,
+        from_model=before.id,
+        to_model=model.id,
+        stayed=stayed,
+        from_label=survey.own_label,
+        to_label=decision.label,
+        from_model_label=before.label,
+        to_model_label=model.label,
+        to_billing=decision.billing,
+        reason=limit.reason,
+        window=limit.window,
+        by=by,
+        switch_back=by != "once",
+        passed=passed,
+    )
+
+
+def _passed(survey: Survey, chosen: Seen | None) -> tuple[Passed, ...]:
+    """Who was passed over for a limit, or was tried in this run, on the way to who answers."""
+    passed: list[Passed] = []
+    on_the_way = survey.mode == AUTO
+    for seen in survey.others:
+        on_the_way = on_the_way and seen is not chosen
+        standing = seen.best()
+        tried = any(way.slug in survey.tried for way in seen.choice.ways)
+        picked = chosen is None and seen is survey.pick
+        code = standing.codes[0] if standing.codes else ""
+        if seen is not chosen and (tried or ((on_the_way or picked) and code in TIMED)) and code:
+            skip = standing.skip(code)
+            passed.append(Passed(standing.way.slug, seen.label, code, skip.until, skip.retry_at))
+    return tuple(passed)
+
+
+def _say(survey: Survey, routed: Routed) -> bool:
+    """R22: said once for the same from, to and until; always after a failure, which it replaces."""
+    last = survey.chat.last_route
+    if survey.question.run.after_failure or last is None:
+        return True
+    return (last.from_, last.to) != (routed.from_, routed.to) or not _same_reset(last, routed)
+
+
+def _same_reset(last: LastRoute, routed: Routed) -> bool:
+    if last.until is None or routed.until is None:
+        return last.until is routed.until
+    return abs(last.until - routed.until) <= SAME_RESET
