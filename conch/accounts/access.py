@@ -6,7 +6,10 @@ from conch.models import Account
 
 
 def access_for(account: Account) -> Access:
-    """What the account's engine needs, the secret opened. Raises CantUnseal. Asks the database for nothing more."""
+    """What the account's engine needs, the secret opened. Raises CantUnseal.
+
+    An address of a guest's own must be one of the internet, whatever its name resolves to (SEC-04).
+    """
     return Access(
         slug=account.slug,
         base_url=account.base_url,
@@ -14,4 +17,5 @@ def access_for(account: Account) -> Access:
         home=account.home,
         identity=account.identity,
         model=account.model,
+        public_only=bool(account.base_url) and not account.person.is_owner,
     )

@@ -6,6 +6,7 @@ from functools import cache
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo, available_timezones
 
+from conch.ledger import change_zone
 from conch.models import Person, Preferences
 
 ZONE_COOKIE, HOURS_COOKIE = "conch_zone", "conch_hours"
@@ -52,19 +53,8 @@ def take(person: Person, cookies: Mapping[str, str], now: datetime) -> None:
     preferences = preferences_of(person)
     zone, hours = unquote(cookies.get(ZONE_COOKIE, "")), cookies.get(HOURS_COOKIE, "")
     if not preferences.time_zone and is_zone(zone):
-        change_zone(preferences, zone, now)
+        change_zone(person.pk, zone, now)
+        preferences.time_zone = zone
     if not preferences.hour_cycle and hours in HOUR_CYCLES:
         preferences.hour_cycle = hours
         Preferences.objects.filter(pk=preferences.pk).update(hour_cycle=hours)
-
-
-def change_zone(preferences: Preferences, zone: str, now: datetime) -> None:
-    """Set the zone ("" unsets it). The month that runs keeps the zone that it began with for the budget (R28)."""
-    old = ZoneInfo(preferences.time_zone) if is_zone(preferences.time_zone) else UTC
-    if preferences.budget_month and preferences.budget_zone and is_zone(preferences.budget_zone):
-        pinned = ZoneInfo(preferences.budget_zone)
-        if f"{now.astimezone(pinned):%Y-%m}" == preferences.budget_month:
-            old = pinned
-    month = f"{now.astimezone(old):%Y-%m}"
-    Preferences.objects.filter(pk=preferences.pk).update(time_zone=zone, budget_zone=old.key, budget_month=month)
-    preferences.time_zone, preferences.budget_zone, preferences.budget_month = zone, old.key, month

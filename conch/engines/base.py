@@ -41,7 +41,10 @@ class ConnectBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an engine needs to speak for one account. `key` is the unsealed secret and never in a repr."""
+    """What an engine needs to speak for one account. `key` is the unsealed secret and never in a repr.
+
+    `public_only`: only addresses of the internet may be connected to, whatever a name resolves to.
+    """
 
     slug: str
     base_url: str = ""
@@ -49,6 +52,7 @@ class Access:
     home: str = ""
     identity: str = ""
     model: str = ""
+    public_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
