@@ -1,0 +1,116 @@
+"""The connections under every HTTP engine: no proxy, no redirect, no cookie, and for guests only public addresses."""
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx2
+
+from conch.engines.wire import CONNECT_SECONDS, SILENCE_SECONDS
+from conch.engines.wire_frames import LONGEST_EVENT
+
+TIMES = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS, write=30.0, pool=CONNECT_SECONDS)
+LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
+
+
+def connections(*, public_only: bool) -> httpx2.AsyncClient:
+    """One pool of connections. Accounts of one host share them, so nothing of one may stay on them (cookies)."""
+    made = httpx2.AsyncHTTPTransport(verify=_tls(), trust_env=False, limits=LIMITS)
+    transport = Bounded(PublicOnly(made) if public_only else made)
+    no_cookies = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
+    return httpx2.AsyncClient(
+        transport=transport,
+        timeout=TIMES,
+        trust_env=False,
+        follow_redirects=False,
+        cookies=no_cookies,
+        headers={"Accept-Encoding": "identity"},
+    )
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+class Bounded(httpx2.AsyncBaseTransport):
+    """Reads a refusal's body here, up to a bound: the SDKs read it whole, however long it is."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response, its body bounded where it is no success."""
+        response = await self._inner.handle_async_request(request)
+        if response.status_code < 300:
+            return response
+        whole = bytearray()
+        try:
+            async for chunk in response.stream:  # type: ignore[union-attr]
+                whole += chunk
+                if len(whole) > LONGEST_EVENT:
+                    break
+        finally:
+            await response.aclose()
+        headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-length"]
+        return httpx2.Response(
+            response.status_code, headers=headers, content=bytes(whole), extensions=response.extensions
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+class PublicOnly(httpx2.AsyncBaseTransport):
+    """Connects to public addresses only, whatever a name resolves to at that moment (SEC-04).
+
+    The name is resolved here and the request goes to the checked address itself, so that a second look-up can't change
+    it; the certificate is still checked against the name.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it, or raise ConnectError: nothing was sent."""
+        name = request.url.host
+        address = await public_address(name, request.url.port or (443 if request.url.scheme == "https" else 80))
+        if address is None:
+            raise httpx2.ConnectError(f"{name} is not a public address", request=request)
+        extensions: dict[str, Any] = {**request.extensions, "sni_hostname": name}
+        fixed = httpx2.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions=extensions,
+        )
+        return await self._inner.handle_async_request(fixed)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+async def public_address(host: str, port: int) -> str | None:
+    """An address of that host to connect to; None if it has none, or any that isn't public."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return None
+    addresses = [str(entry[4][0]) for entry in found]
+    return addresses[0] if addresses and all(map(is_public, addresses)) else None
+
+
+def is_public(address: str) -> bool:
+    """Whether that address is one of the internet: not loopback, private, link-local, reserved, nor a disguise of it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    disguised = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
+    if disguised is not None:
+        ip = disguised
+    return ip.is_global and not ip.is_multicast

@@ -1,0 +1,23 @@
+"""Fixtures of the engine tests: a provider on loopback, and times."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.engines.provider import Provider
+
+NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+async def provider():
+    """A loopback server that says what a test tells it to."""
+    made = await Provider().start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+def now() -> datetime:
+    """The instant that all recorded payloads were made for."""
+    return NOW
