@@ -132,9 +132,11 @@ def model_that_answers(models: Iterable[Model], *, last: str, default: str) -> M
     return next((model for model in listed if model.id == wanted), None) or Model(wanted, wanted)
 
 
-def most_input(context: int) -> int:
-    """How many tokens of a chat a model of that context takes, with room left for its answer."""
-    return context - min(ANSWER_TOKENS, context // 4)
+def most_input(model: Model) -> int | None:
+    """How many tokens of a chat a model takes, with room left for its answer; None where that isn't known."""
+    if model.most_input is not None or model.context is None:
+        return model.most_input
+    return model.context - min(ANSWER_TOKENS, model.context // 4)
 
 
 class Carries(NamedTuple):
@@ -149,17 +151,18 @@ WHOLE = Carries(whole=True, codes=())
 
 def carries(model: Model, needs: Needs) -> Carries:
     """Whether that model takes what the chat needs; what isn't known of a model is taken as able."""
+    most = most_input(model)
+    whole = most is None or needs.tokens <= most
+    if whole and not needs.tools and not needs.images:
+        return WHOLE
     codes: tuple[str, ...] = ()
     if needs.tools and model.tools is False:
         codes += ("cannot_carry_tools",)
     if needs.images and model.images is False:
         codes += ("cannot_carry_images",)
-    if model.context is None:
-        return Carries(whole=True, codes=codes) if codes else WHOLE
-    most = most_input(model.context)
-    if needs.newest_tokens > most:
+    if most is not None and needs.newest_tokens > most:
         codes += ("too_long",)
-    return Carries(whole=needs.tokens <= most, codes=codes)
+    return Carries(whole, codes)
 
 
 class Terms(NamedTuple):

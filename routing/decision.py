@@ -357,9 +357,9 @@ def _passed(survey: Survey, chosen: Seen | None) -> tuple[Passed, ...]:
 
 
 def _say(survey: Survey, routed: Routed) -> bool:
-    """R22: said once for the same from, to and until; always after a failure, which it replaces."""
+    """R22: said once for the same from, to and until; after a failure always, since it replaces the failure."""
     last = survey.chat.last_route
-    if survey.question.run.after_failure or last is None:
+    if survey.question.run.after_failure or last is None or last.folded:
         return True
     return (last.from_, last.to) != (routed.from_, routed.to) or not _same_reset(last, routed)
 

@@ -4,9 +4,11 @@ Times are aware instants (UTC), money is USD as Decimal, percentages are 0 to 10
 from rows; tests make them by hand.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 PLAN, KEY, LOCAL = "plan", "key", "local"
 AUTO, WAIT = "auto", "wait"
@@ -14,13 +16,17 @@ AUTO, WAIT = "auto", "wait"
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model with what it can take; None: not known, and taken as able (R9). `context` in tokens."""
+    """A model with what it can take; None: not known, and taken as able (R9).
+
+    In tokens: `context` holds a chat and its answer; `most_input` is what a request may hold, where that is known.
+    """
 
     id: str
     label: str = ""
     tools: bool | None = None
     images: bool | None = None
     context: int | None = None
+    most_input: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ class Way:
     cap: Decimal | None = None
     cap_left: Decimal | None = None
     cap_resets_at: datetime | None = None
+    # The engine's own list of models as kept, for who works out prices; no rule looks into it.
+    listed: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +133,15 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class LastRoute:
-    """The chat's latest routed line that still stands: no `limit.returned` came after it (R20, R22)."""
+    """The chat's latest routed line, unless a `limit.returned` came after it (R20, R22).
+
+    `folded`: Switch back folded it (R23), so it no longer says who answers.
+    """
 
     from_: str
     to: str
     until: datetime | None = None
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

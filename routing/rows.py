@@ -1,0 +1,206 @@
+"""What the route reads, as plain values: one query each, bounded by what one person has (R10, R28)."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
+
+from conch.models import Account, Line, MonthTotal, Preferences, Refusal, Turn, Window
+from routing import facts
+from routing.facts import LastRoute
+
+# As many of a chat's latest answers are looked at for the model that each account last answered with (R12).
+LATEST_ANSWERS = 200
+ROUTED, RETURNED = "limit.routed", "limit.returned"
+
+CHAT = (
+    "pk",
+    "person_id",
+    "account",
+    "model",
+    "waits_until",
+    "stayed_from",
+    "stayed_from_model",
+    "stayed_consent",
+    "spend_cap_nano",
+    "spent_nano",
+    "held_nano",
+    "tools",
+)
+ACCOUNT = (
+    "pk",
+    "slug",
+    "engine",
+    "label",
+    "identity",
+    "whose",
+    "plan",
+    "organization",
+    "key_hint",
+    "model",
+    "state",
+    "carries_on",
+    "own_limit_nano",
+    "key_cap_nano",
+    "key_left_nano",
+    "key_resets_at",
+    "attempt_allowed_at",
+    "removed_at",
+)
+PREFERENCES = (
+    "limit_fallback",
+    "limit_order",
+    "limit_return",
+    "limit_paid",
+    "offline_fallback",
+    "month_budget_nano",
+    "time_zone",
+    "budget_zone",
+    "budget_month",
+)
+
+
+class ChatRow(NamedTuple):
+    """A conversation, by the columns of CHAT."""
+
+    pk: int
+    person_id: int
+    account: str
+    model: str
+    waits_until: datetime | None
+    stayed_from: str
+    stayed_from_model: str
+    stayed_consent: str
+    spend_cap_nano: int | None
+    spent_nano: int
+    held_nano: int
+    tools: list[str]
+
+
+class AccountRow(NamedTuple):
+    """An account, by the columns of ACCOUNT; `listed` is its list of models as JSON text."""
+
+    pk: int
+    slug: str
+    engine: str
+    label: str
+    identity: str
+    whose: str
+    plan: str
+    organization: str
+    key_hint: str
+    model: str
+    state: str
+    carries_on: bool
+    own_limit_nano: int | None
+    key_cap_nano: int | None
+    key_left_nano: int | None
+    key_resets_at: datetime | None
+    attempt_allowed_at: datetime | None
+    removed_at: datetime | None
+    listed: str
+
+
+class PreferencesRow(NamedTuple):
+    """A person's preferences, by the columns of PREFERENCES."""
+
+    limit_fallback: str
+    limit_order: Any
+    limit_return: bool
+    limit_paid: bool
+    offline_fallback: bool | None
+    month_budget_nano: int | None
+    time_zone: str
+    budget_zone: str
+    budget_month: str
+
+
+UNSET = PreferencesRow(facts.AUTO, [], True, False, None, None, "", "", "")
+
+
+def preferences_of(person_id: int) -> PreferencesRow:
+    """The person's preferences; what holds where nothing was ever set."""
+    row = Preferences.objects.filter(pk=person_id).values_list(*PREFERENCES).first()
+    return UNSET if row is None else PreferencesRow(*row)
+
+
+def strings(order: Any) -> tuple[str, ...]:
+    """The strings of a JSON list; what isn't one says nothing."""
+    return tuple(slug for slug in order if isinstance(slug, str)) if isinstance(order, list) else ()
+
+
+def accounts_of(person_id: int, own: str) -> list[AccountRow]:
+    """The connected accounts in the order they were connected, and the one asked for also where it is gone."""
+    rows = (
+        Account.objects.filter(Q(removed_at=None) | Q(slug=own), person_id=person_id)
+        .annotate(listed=Cast("known_models", TextField()))
+        .order_by("connected_at", "pk")
+        .values_list(*ACCOUNT, "listed")
+    )
+    return [AccountRow(*row) for row in rows]
+
+
+def windows_of(person_id: int) -> dict[int, tuple[facts.Window, ...]]:
+    """Account id → its windows, as last read."""
+    found: dict[int, tuple[facts.Window, ...]] = {}
+    rows = Window.objects.filter(account__person_id=person_id, account__removed_at=None).order_by("pk")
+    names = ("account_id", "name", "used_percent", "resets_at", "covers", "length_minutes", "read_at")
+    for account, name, used, resets_at, covers, length, read_at in rows.values_list(*names):
+        window = facts.Window(name, used, resets_at, strings(covers), length, read_at)
+        found[account] = (*found.get(account, ()), window)
+    return found
+
+
+def refusals_of(person_id: int, now: datetime) -> dict[int, tuple[facts.Refusal, ...]]:
+    """Account id → the refusals that still pass it over (R8)."""
+    found: dict[int, tuple[facts.Refusal, ...]] = {}
+    rows = Refusal.objects.filter(account__person_id=person_id, account__removed_at=None, retry_at__gt=now)
+    names = ("account_id", "kind", "at", "retry_at", "until", "model", "reason", "before")
+    for account, kind, at, retry_at, until, model, reason, before in rows.order_by("pk").values_list(*names):
+        refusal = facts.Refusal(kind, at, retry_at, until, model, reason, tuple(_before(before)))
+        found[account] = (*found.get(account, ()), refusal)
+    return found
+
+
+def _before(readings: Any) -> Iterable[facts.Window]:
+    """The windows as they were read before a refusal, as the refusal keeps them."""
+    for reading in readings if isinstance(readings, list) else ():
+        if isinstance(reading, dict) and isinstance(reading.get("name"), str):
+            resets_at = instant(reading.get("resets_at"))
+            yield facts.Window(reading["name"], reading.get("used_percent"), resets_at)
+
+
+def instant(said: Any) -> datetime | None:
+    """A time as kept in JSON (without a zone: UTC); None where it is none."""
+    try:
+        at = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+
+
+def totals_of(person_id: int, month: str) -> dict[str, tuple[int, int]]:
+    """Account slug ("" for all) → what the month has spent and holds, in nanodollars."""
+    rows = MonthTotal.objects.filter(person_id=person_id, month=month)
+    return {slug: (spent, held) for slug, spent, held in rows.values_list("account", "spent_nano", "held_nano")}
+
+
+def answered_in(conversation_id: int, before: int | None) -> list[tuple[str, str]]:
+    """(account, model) of the chat's latest answers, newest first."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, state=Turn.State.DONE, replaced_by=None)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    return list(rows.order_by("-pk").values_list("account", "model")[:LATEST_ANSWERS])
+
+
+def last_route_of(conversation_id: int) -> LastRoute | None:
+    """The chat's latest routed line, unless its account came back since (R20, R22)."""
+    lines = Line.objects.filter(conversation_id=conversation_id, kind__in=[ROUTED, RETURNED])
+    row = lines.order_by("-pk").values_list("kind", "data").first()
+    if row is None or row[0] != ROUTED:
+        return None
+    data: Mapping[str, Any] = row[1]
+    folded = data.get("folded") is not None
+    return LastRoute(str(data.get("from", "")), str(data.get("to", "")), instant(data.get("until")), folded)
