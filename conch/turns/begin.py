@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Exists
-from routing.known import question_for_turn
+from routing.known import measured, question_for_turn
 
 from conch.engines.base import EngineError, LimitReached
 from conch.models import Attempt, Turn
@@ -123,7 +123,7 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
         tokens=handoff.length(said, instructions),
         newest_tokens=handoff.length(said[-1:], instructions),
     )
-    return Gathered(said, replace(question, needs=needs), labels)
+    return Gathered(said, measured(question, needs), labels)
 
 
 def would_answer(turn: Turn, account: str, now: datetime) -> Decision:
