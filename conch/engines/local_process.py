@@ -74,7 +74,10 @@ class ModelProcess:
 
     def how_it_ended(self) -> str:
         """In words, once it doesn't run any more."""
-        status = self._child.poll() if self._child else None
+        status = None
+        if self._child:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._child.wait(timeout=1)  # its lock is let go of a moment before it can be reaped
         return in_words(status, self.place / local_server.LOG)
 
     def leave(self) -> None:

@@ -11,7 +11,7 @@ raises an EngineError. Used by openrouter, by openai for other servers, and by t
 
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -104,7 +104,7 @@ def _tool(tool: Tool) -> Json:
 
 async def stream_chat(
     client: Client, body: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Send it once and say what comes, ending with Done. Raises EngineError; closing it stops the provider."""
     async with client.answer("/chat/completions", body, headers=headers) as answering:
         reply = ChatReply(answering, str(body.get("model") or ""))
@@ -121,6 +121,7 @@ async def stream_chat(
                 raise
         for event in reply.end():
             yield event
+        await answering.drain()
 
 
 class ChatReply:
