@@ -44,6 +44,7 @@ __all__ = [
     "Why",
     "decide",
     "hindrance",
+    "would_answer",
 ]
 
 # Two resets within a minute are one (Times).
@@ -76,6 +77,16 @@ def hindrance(question: Question, slug: str, now: datetime) -> Skip | None:
     if codes:
         return standing.skip(codes[0])
     return Skip("capped") if _capped(survey, standing) is not None else None
+
+
+def would_answer(survey: Survey) -> str | None:
+    """The id of who would answer now, were the chat's account at its limit; None where the chat would wait."""
+    if survey.mode == WAIT:
+        return None
+    chosen = _chosen(survey)
+    if chosen is not None:
+        return chosen[0].choice.id
+    return LOCAL if survey.question.preferences.offline_fallback and survey.local is not None else None
 
 
 def _stay_ended(question: Question) -> tuple[Question, Unstay | None]:
