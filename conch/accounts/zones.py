@@ -34,8 +34,12 @@ def is_zone(name: str) -> bool:
 
 
 def zone_of(person: Person | None) -> ZoneInfo:
-    """The person's zone; nobody's, unset, or one that this machine no longer knows: UTC."""
-    name = preferences_of(person).time_zone if person is not None else ""
+    """The person's zone; nobody's: UTC."""
+    return zone_of_name(preferences_of(person).time_zone if person is not None else "")
+
+
+def zone_of_name(name: str) -> ZoneInfo:
+    """The zone of that name; unset, or one that this machine no longer knows: UTC."""
     return ZoneInfo(name) if name and is_zone(name) else UTC
 
 
