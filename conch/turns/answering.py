@@ -6,6 +6,7 @@ from typing import Any
 
 from conch import ledger
 from conch.accounts.access import access_for
+from conch.accounts.seal import CantUnseal
 from conch.engines.base import Access, Billing, Request
 from conch.ledger import prices
 from conch.models import Account, Attempt, Conversation, Line, Preferences, Turn
@@ -68,7 +69,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
     )
     return Asking(
         engine=account.engine if account is not None else LOCAL,
-        access=access_for(account) if account is not None else Access(LOCAL, model=model_id),
+        access=_access(account) if account is not None else Access(LOCAL, model=model_id),
         request=Request(
             model=model_id,
             messages=handed.messages,
@@ -87,7 +88,15 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
 def _account(person_id: int, slug: str) -> Account | None:
     if slug == LOCAL:
         return None
-    return Account.objects.get(person_id=person_id, slug=slug, removed_at=None)
+    return Account.objects.select_related("person").get(person_id=person_id, slug=slug, removed_at=None)
+
+
+def _access(account: Account) -> Access:
+    """What the engine needs. A key that can't be unsealed any more is as good as none: the engine says signed out."""
+    try:
+        return access_for(account)
+    except CantUnseal:
+        return Access(account.slug, base_url=account.base_url, model=account.model)
 
 
 def _with_model(decision: Decision) -> Any:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Exists
-from routing.known import measured, question_for_turn
 
 from conch.engines.base import EngineError, LimitReached
 from conch.models import Attempt, Turn
@@ -18,6 +17,7 @@ from conch.turns.gathering import Begun, Gathered, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
 from routing.decision import decide
 from routing.facts import Needs, Run
+from routing.known import measured, question_for_turn
 from routing.outcome import Decision
 
 LOCAL = "local"

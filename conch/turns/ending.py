@@ -12,6 +12,7 @@ from conch.turns.accept import next_queued
 from conch.turns.events import Event
 from conch.turns.gathering import viewer_of
 from conch.turns.record import Growth, Tried, end_attempt, keep_events
+from conch.turns.waiting import ask_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,11 @@ class Ended:
 
 def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, error: EngineError | None = None) -> Ended:
     """End the turn. One that somebody else ended meanwhile stays as it is; only what the attempt cost is settled."""
-    if tried is not None:
-        end_attempt(tried, end.state if end.state in {"done", "stopped", "interrupted"} else "failed", now, error)
     turn = Turn.objects.select_related("conversation").get(pk=growth.turn_id)
+    if tried is not None:
+        state = end.state if end.state in {"done", "stopped", "interrupted"} else "failed"
+        if end_attempt(tried, state, now, error):
+            ask_again(turn.conversation.person_id, now)
     cost = sum_of_costs(turn.pk)
     usage = (tried.usage if tried is not None else None) or Usage()
     kind, data = _last(turn, end, tried, usage, cost, now)

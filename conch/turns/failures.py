@@ -6,6 +6,7 @@ Sentences are in conch/copy/lines.py. `offers` are accounts that could answer, i
 from typing import TYPE_CHECKING, Any
 
 from conch.copy.clock import Viewer
+from conch.copy.failures import failure_text
 from conch.engines.base import (
     EngineError,
     EngineFault,
@@ -102,7 +103,5 @@ def ours() -> dict[str, Any]:
 
 def said(failure: dict[str, Any], viewer: Viewer) -> dict[str, Any]:
     """The data of the events `failed` and `interrupted`."""
-    from conch.copy import lines
-
-    text = lines.failure_text(failure, viewer)
+    text = failure_text(failure, viewer)
     return {"code": failure["code"], "text": text, "retry": failure["code"] != "no_account"}

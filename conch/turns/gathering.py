@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from conch.copy import lines
 from conch.copy.clock import UTC, Viewer
 from conch.engines.base import Access, EngineError, LimitReached, Rejected, Request, SignedOut
 from conch.models import Conversation, Line, Preferences, Turn
@@ -114,8 +115,6 @@ class Telling:
 
     def words(self, kind: str, data: dict[str, Any]) -> str:
         """The line's sentence as this person reads it."""
-        from conch.copy import lines
-
         return lines.text(kind, data, self.viewer)
 
     def line_of(self, *kinds: str) -> Line | None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 
 from conch import ledger
-from conch.accounts.room import keep_reading, record_refusal
+from conch.accounts.room import keep_reading, record_answer, record_refusal
 from conch.engines.base import EngineError, LimitReached, Room, Usage
 from conch.models import Account, Attempt, Entry, Line, Turn, TurnEvent
 from conch.money import from_nano, plain
@@ -77,8 +77,10 @@ def keep_events(told: Iterable[tuple[Event, int, int]]) -> None:
         TurnEvent.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> None:
+def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> bool:
     """Settle what it cost, keep what it said of room, and close its row (R26, R29).
+
+    True where somebody may be able to answer now who couldn't before: turns that wait ask their route again (R16).
 
     An attempt that surely cost nothing leaves no entry; one that may have been charged is booked by what was used,
     estimated where the provider didn't say.
@@ -102,9 +104,13 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
         ended_at=now,
         **said,
     )
-    for room in tried.rooms:
-        if tried.account_id is not None:
-            keep_reading(tried.account_id, room, now, turn_started=tried.started_at)
+    freed = tried.entry_id is not None
+    if tried.account_id is not None:
+        for room in tried.rooms:
+            freed = keep_reading(tried.account_id, room, now, turn_started=tried.started_at) or freed
+        if state == "done":
+            freed = record_answer(tried.account_id, tried.model, turn_started=tried.started_at) or freed
+    return freed
 
 
 def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None:

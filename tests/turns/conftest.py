@@ -1,0 +1,72 @@
+"""A person with accounts at the simulator, and the hands to send and wait."""
+
+import asyncio
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from conch.accounts.seal import seal
+from conch.db import look
+from conch.models import Account, Conversation, Line, Turn
+from conch.turns import doors
+from conch.turns.clock import SYSTEM
+from conch.turns.run import all_ended
+from tests.conftest import make_person
+from tests.simulator.fixtures import simulator  # noqa: F401  a fixture
+
+_order = itertools.count()
+
+
+class World:
+    """One person's Conch over the simulator, driven as the API and the pages drive it."""
+
+    def __init__(self, person, simulator, tmp_path):
+        self.person = person
+        self.simulator = simulator
+        self.folder = tmp_path
+
+    def account(self, engine, slug=None, secret="", **fields):
+        """An account connected at the simulator; a plan gets a made-up sign-in, a key its secret."""
+        slug = slug or engine
+        given = {"label": engine.replace("-", " ").title(), "model": "gpt-5.5"}
+        if engine in {"codex", "codex-cli"}:
+            key = self.simulator.codex(f"{slug}@work.example", self.folder / slug)
+            given |= {"home": key.home, "identity": f"{key.account_id}:{key.user_id}", "whose": key.email}
+        else:
+            key = self.simulator.key(secret or f"sk-{slug}")
+            given |= {"sealed_key": seal(key.secret), "key_hint": key.secret[-4:]}
+        row = Account.objects.create(
+            person=self.person,
+            engine=engine,
+            slug=slug,
+            base_url=self.simulator.base_urls[engine],
+            connected_at=SYSTEM.now(),
+            known_models=[{"id": "gpt-5.5", "label": "GPT-5.5"}],
+            **(given | fields),
+        )
+        return SimpleNamespace(row=row, key=key)
+
+    def chat(self, account, **fields):
+        now = SYSTEM.now()
+        return Conversation.objects.create(
+            person=self.person, account=account, created_at=now, updated_at=now, **fields
+        )
+
+    async def say(self, chat, text="hi", **how):
+        """Send a message and wait until nothing runs; the turn as it is then."""
+        turn = await doors.send(self.person.pk, chat.pk, text, **how)
+        return await self.settled(turn)
+
+    async def settled(self, turn):
+        await asyncio.wait_for(all_ended(), 20)
+        return await look(Turn.objects.get, pk=turn.pk)
+
+    async def lines(self, chat):
+        rows = await look(lambda: list(Line.objects.filter(conversation=chat).order_by("pk")))
+        return [(row.kind, row.data) for row in rows]
+
+
+@pytest.fixture
+def world(transactional_db, simulator, tmp_path):  # noqa: F811  the fixture
+    return World(make_person("ada", is_owner=True), simulator, tmp_path)
