@@ -12,6 +12,7 @@ from tests.simulator.server import Exchange
 from tests.simulator.wire import Asked, Refusal, Stream, Usage
 
 SAID = "You said: "
+TOGETHER = 256
 
 
 @dataclass(slots=True)
@@ -91,40 +92,41 @@ async def _reply(playing: Playing, step: Reply) -> None:
     if not playing.asked.stream and not step.then:
         _answer_whole(playing, step, text, usage, ending)
         return
-    said = 0
-    finished = False
     playing.seen.status = 200
     playing.exchange.begin({"date": playing.key.clock.date} | playing.headers | step.headers)
+    said = 0
     try:
         if text or step.refusal is None or step.refusal.inside == "failed":  # an error event may come all alone
             playing.exchange.write(playing.prelude + playing.stream.opening(usage))
         if step.thinking:
             playing.exchange.write(playing.stream.thinking(step.thinking))
-        async for piece in _paced(playing, step, text):
-            playing.exchange.write(playing.stream.text(piece))
-            said += len(piece)
-        finished = not step.then
-        await _end(playing, step, usage, ending)
+        async for pieces in _paced(playing, step, text):
+            playing.exchange.write(b"".join(map(playing.stream.text, pieces)))
+            said += sum(map(len, pieces))
     except asyncio.CancelledError:
         playing.seen.outcome = "left"
+        _bill(playing, usage, said / max(1, len(text)), said=said)
         raise
-    finally:
-        _bill(playing, usage, 1.0 if finished else said / max(1, len(text)), said=said)
+    # Billed before the last words go out: whoever has them finds the bill written.
+    _bill(playing, usage, said / max(1, len(text)) if step.then else 1.0, said=said)
+    await _end(playing, step, usage, ending)
 
 
 async def _paced(playing: Playing, step: Reply, text: str):
-    """The pieces of the text, each at its time."""
-    loop = asyncio.get_running_loop()
-    start = loop.time()
+    """The pieces of the text, each at its time; many together where there is nothing to wait for."""
     pieces = [text] if step.line_bytes else split(text, step.pieces)
-    number = 0
+    if not step.delay and step.hold_after is None and step.then != "endless":
+        for start in range(0, len(pieces), TOGETHER):
+            await playing.exchange.ready()
+            yield pieces[start : start + TOGETHER]
+        return
+    loop = asyncio.get_running_loop()
+    start, number = loop.time(), 0
     while number < len(pieces) or step.then == "endless":
-        if number and step.delay:
-            await asyncio.sleep(max(0.0, start + number * step.delay - loop.time()))
+        if number:
+            await asyncio.sleep(max(0.0, start + number * step.delay - loop.time()) if step.delay else 0)
         await playing.exchange.ready()
-        if step.then == "endless" and not step.delay:
-            await asyncio.sleep(0)
-        yield pieces[number % len(pieces)]
+        yield (pieces[number % len(pieces)],)
         number += 1
         if number == step.hold_after:
             await playing.key.gate.passed()
