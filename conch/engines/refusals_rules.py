@@ -186,7 +186,6 @@ def unfit(told: Told, now: datetime) -> EngineError | None:  # noqa: ARG001 - a 
 
 RULES: Mapping[Speaks, tuple[Rule, ...]] = {
     Speaks.ANTHROPIC: (anthropic, unfit),
-    Speaks.OPENAI: (no_credit, unfit),
     Speaks.OPENROUTER: (openrouter, unfit),
     Speaks.CODEX: (codex, no_credit, unfit),
     Speaks.COMPATIBLE: (no_credit, gemini, unfit),

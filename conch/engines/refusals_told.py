@@ -18,10 +18,9 @@ class Speaks(StrEnum):
     """Whose ways a server has."""
 
     ANTHROPIC = "anthropic"
-    OPENAI = "openai"
     OPENROUTER = "openrouter"
     CODEX = "codex"
-    COMPATIBLE = "compatible"  # any server that speaks Chat Completions: Gemini, Ollama, llama.cpp, …
+    COMPATIBLE = "compatible"  # OpenAI, and any server with its interface: Gemini, Ollama, llama.cpp, …
 
 
 @dataclass(frozen=True, slots=True)

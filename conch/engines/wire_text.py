@@ -72,6 +72,15 @@ def said(text: Any, *, secret: str = "") -> str:
     return short if len(short) <= SAID_LENGTH else short[:SAID_LENGTH].rstrip() + "\u2026"
 
 
+def model_label(model: str) -> str:
+    """How people write the name of a model that its list gives no label: "gpt-5.5-mini" is "GPT-5.5 Mini"."""
+    family, _, rest = model.partition("-")
+    if family.lower() != "gpt" or not rest:
+        return model
+    version, *more = rest.split("-")
+    return " ".join([f"GPT-{version}", *(word.capitalize() for word in more)])
+
+
 def count(value: Any) -> int | None:
     """A number of tokens; None for anything that isn't one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:

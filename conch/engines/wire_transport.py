@@ -108,7 +108,7 @@ async def public_address(host: str, port: int) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Whether that address is one of the internet: not loopback, private, link-local, reserved, nor a disguise of it."""
+    """Whether that address is of the internet: not loopback, private, link-local, reserved, nor a disguise of it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     disguised = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
     if disguised is not None:

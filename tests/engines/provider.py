@@ -157,7 +157,7 @@ async def heard_until_refused(events) -> tuple[list[Any], EngineError]:
     said = []
     try:
         async for event in events:
-            said.append(event)
+            said.append(event)  # noqa: PERF401 - what came before the error is kept
     except EngineError as error:
         return said, error
     raise AssertionError(f"no refusal after {said}")

@@ -294,7 +294,7 @@ async def test_nothing_of_the_environment_reaches_a_provider(provider, monkeypat
         "ALL_PROXY": "http://127.0.0.1:1",
     }.items():
         monkeypatch.setenv(name, value)
-    clients = Clients(Speaks.OPENAI)
+    clients = Clients(Speaks.COMPATIBLE)
     provider.says(payload("openai/chat_ok.sse"))
     await heard(stream_chat(clients.client(Access("a", key="k-own"), provider.url), chat_body(ASK)))
     await clients.close()
@@ -307,7 +307,7 @@ async def test_nothing_of_the_environment_reaches_a_provider(provider, monkeypat
 async def test_a_cookie_of_one_account_is_never_sent_for_another(provider, chat):
     provider.says(payload("openai/chat_ok.sse"), headers={"set-cookie": "who=ada; Path=/"})
     provider.says(payload("openai/chat_ok.sse"))
-    clients = Clients(Speaks.OPENAI)
+    clients = Clients(Speaks.COMPATIBLE)
     for key in ("k-ada", "k-bob"):
         await heard(stream_chat(clients.client(Access(key, key=key), provider.url), chat_body(ASK)))
     await clients.close()
@@ -315,7 +315,7 @@ async def test_a_cookie_of_one_account_is_never_sent_for_another(provider, chat)
 
 
 async def test_one_client_is_kept_for_one_key_and_one_pool_for_all(provider):
-    clients = Clients(Speaks.OPENAI)
+    clients = Clients(Speaks.COMPATIBLE)
     ada = clients.client(Access("ada", key="k-ada"), provider.url)
     assert clients.client(Access("again", key="k-ada"), provider.url) is ada
     bob = clients.client(Access("bob", key="k-bob"), provider.url)
@@ -327,7 +327,7 @@ async def test_one_client_is_kept_for_one_key_and_one_pool_for_all(provider):
 @pytest.mark.parametrize("key", ["", "  ", "schlüssel-123", "k\n123"])
 async def test_a_key_that_no_request_can_carry_is_signed_out(key):
     with pytest.raises(SignedOut):
-        Clients(Speaks.OPENAI).client(Access("a", key=key), "http://127.0.0.1:1")
+        Clients(Speaks.COMPATIBLE).client(Access("a", key=key), "http://127.0.0.1:1")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::1]", "[::ffff:127.0.0.1]"])

@@ -1,0 +1,91 @@
+"""A ChatGPT sign-in as the Codex program keeps it: `auth.json` in its home, read and never written (providers.md 3.5).
+
+The API key that may lie beside the sign-in is never looked at: a plan's account pays by the plan (R34, CON-02).
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from conch.engines import resets
+from conch.engines.base import Identity, SignedOut
+
+AUTH_FILE = "auth.json"
+LARGEST_FILE = 1024 * 1024
+_OPENAI = "https://api.openai.com/auth"
+_PROFILE = "https://api.openai.com/profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a request carries, whose it is, and when it ends (None: not said)."""
+
+    access_token: str = field(repr=False)
+    account_id: str
+    identity: Identity
+    expires_at: datetime | None = None
+
+
+def folder_of(home: str) -> Path:
+    """The home of an account: its own, else the person's."""
+    return Path(home or "~/.codex").expanduser()
+
+
+def read_tokens(folder: Path) -> Tokens:
+    """The sign-in in that home. Raises SignedOut, saying why. Blocking, but for a small file."""
+    try:
+        with (folder / AUTH_FILE).open("rb") as file:
+            kept = json.loads(file.read(LARGEST_FILE))
+    except FileNotFoundError:
+        raise SignedOut(f"there is no ChatGPT sign-in in {folder}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise SignedOut(f"the sign-in in {folder} can't be read") from error
+    tokens = kept.get("tokens") if isinstance(kept, Mapping) else None
+    if not isinstance(tokens, Mapping) or not isinstance(tokens.get("access_token"), str) or not tokens["access_token"]:
+        raise SignedOut(f"the sign-in in {folder} is not by ChatGPT")
+    claims = claims_of(tokens.get("id_token"))
+    whose = identity_of(claims, str(tokens.get("account_id") or ""))
+    account_id = str(tokens.get("account_id") or "") or whose.identity.partition(":")[0]
+    expires = claims_of(tokens["access_token"]).get("exp")
+    return Tokens(tokens["access_token"], account_id, whose, resets.instant(expires))
+
+
+def claims_of(token: Any) -> Mapping[str, Any]:
+    """What a JWT says; nothing where it is none. Its signature is for its issuer to check."""
+    parts = token.split(".") if isinstance(token, str) else []
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return {}
+    return claims if isinstance(claims, Mapping) else {}
+
+
+def identity_of(claims: Mapping[str, Any], account_id: str) -> Identity:
+    """Account and user together: members of a team share the account, and one person may have several (ACC-01)."""
+    facts = claims.get(_OPENAI)
+    facts = facts if isinstance(facts, Mapping) else {}
+    profile = claims.get(_PROFILE)
+    email = claims.get("email") or (profile.get("email") if isinstance(profile, Mapping) else "")
+    account = str(facts.get("chatgpt_account_id") or account_id or "")
+    user = str(facts.get("chatgpt_user_id") or facts.get("user_id") or "")
+    return Identity(
+        identity=f"{account}:{user}" if account and user else "",
+        whose=str(email or ""),
+        plan=str(facts.get("chatgpt_plan_type") or ""),
+        organization=_organization(facts),
+    )
+
+
+def _organization(facts: Mapping[str, Any]) -> str:
+    listed = facts.get("organizations")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and one.get("is_default") and one.get("title"):
+            return str(one["title"])
+    return ""

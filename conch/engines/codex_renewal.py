@@ -1,0 +1,139 @@
+"""Renewing a ChatGPT sign-in: the Codex program does it, under a lock, and nobody else (design.md, Engines).
+
+Refresh tokens work once. Two programs that renew one `auth.json` sign each other out, so the program renews its own,
+one at a time across all processes of Conch, and the file is read again. Blocking; call it in a thread, which a
+cancelled turn leaves to its end: a renewal is never broken off half-way.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from conch.configuration import data_folder
+from conch.engines.base import SignedOut
+from conch.engines.codex_home import Tokens, read_tokens
+from conch.engines.local_server import held
+
+RENEWED_WITHIN = 45.0  # seconds
+LONGEST_LINE = 1024 * 1024
+# Nothing of the environment but what a program needs to run, and what its owner told Codex about the network.
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "CODEX_CA_CERTIFICATE", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
+SWITCHES = ("analytics.enabled=false", "check_for_update_on_startup=false", 'cli_auth_credentials_store="file"')
+HELLO = {
+    "id": 1,
+    "method": "initialize",
+    "params": {"clientInfo": {"name": "conch", "title": "Conch", "version": "0"}},
+}
+READY = {"method": "initialized"}
+RENEW = {"id": 2, "method": "account/read", "params": {"refreshToken": True}}
+
+
+def find_program() -> str | None:
+    """The Codex program: the person's own, else the one of the installed package."""
+    found = shutil.which("codex")
+    if found:
+        return found
+    with suppress(ImportError, OSError):
+        return str(import_module("codex_cli_bin").bundled_codex_path())
+    return None
+
+
+def renew(folder: Path, refused: Tokens, base_url: str = "") -> Tokens:
+    """A sign-in newer than the refused one. Raises SignedOut where there is none to be had.
+
+    `base_url`: the address, with /backend-api, that the account is asked at, where it isn't ChatGPT's own.
+    """
+    with held(_lock_of(folder), fcntl.LOCK_EX):
+        tokens = read_tokens(folder)
+        if tokens.access_token != refused.access_token:
+            return tokens  # another process was faster, or the person used the program
+        program = find_program()
+        if program is None:
+            raise SignedOut("the sign-in has run out", status=401, missing_program=True)
+        _let_it_renew(program, folder, base_url)
+        tokens = read_tokens(folder)
+    if tokens.access_token == refused.access_token:
+        raise SignedOut("the sign-in has run out and couldn't be renewed", status=401)
+    return tokens
+
+
+def _lock_of(folder: Path) -> Path:
+    locks = data_folder() / "locks"
+    locks.mkdir(mode=0o700, exist_ok=True)
+    return locks / f"codex-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
+
+
+def _let_it_renew(program: str, folder: Path, base_url: str) -> None:
+    """Ask the program for the account with a fresh token; whatever it answers, the file says whether it is there."""
+    switches = [*SWITCHES, *([f"chatgpt_base_url={json.dumps(base_url)}"] if base_url else [])]
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"CODEX_HOME": str(folder)}
+    with tempfile.TemporaryDirectory(prefix="conch-codex-") as empty:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the program that the person installed
+                [program, *(word for switch in switches for word in ("-c", switch)), "app-server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=empty,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SignedOut("the sign-in has run out, and the Codex program doesn't start", status=401) from error
+        late = threading.Timer(RENEWED_WITHIN, _end, (process,))
+        late.start()
+        try:
+            _converse(process)
+        finally:
+            late.cancel()
+            _end(process)
+
+
+def _converse(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError, ValueError):  # it ended: the file says what became of it
+        _send(process.stdin, HELLO)
+        if _answered(process.stdout, 1):
+            _send(process.stdin, READY)
+            _send(process.stdin, RENEW)
+            _answered(process.stdout, 2)
+
+
+def _send(pipe: IO[bytes], message: dict[str, Any]) -> None:
+    pipe.write(json.dumps(message).encode() + b"\n")
+    pipe.flush()
+
+
+def _answered(pipe: IO[bytes], message_id: int) -> bool:
+    while line := pipe.readline(LONGEST_LINE):
+        with suppress(ValueError):
+            message = json.loads(line)
+            if isinstance(message, dict) and message.get("id") == message_id:
+                return True
+    return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            if pipe is not None and pipe is not process.stdout:
+                pipe.close()
+    try:
+        process.wait(timeout=3)  # closing its input ends it
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
