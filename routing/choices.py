@@ -33,9 +33,10 @@ AUTOMATIC_ONLY = frozenset({"left_out", "unpriced", "paid_off"})
 class Choice:
     """All ways that draw on the same limits, as one; in the order they were connected (R1)."""
 
-    __slots__ = ("number", "refusals", "ways", "windows")
+    __slots__ = ("id", "number", "refusals", "ways", "windows")
 
     def __init__(self, number: int, ways: tuple[Way, ...]) -> None:
+        self.id = ways[0].slug
         self.number = number
         self.ways = ways
         self.windows: Sequence[Window] = ways[0].windows
@@ -44,14 +45,9 @@ class Choice:
             self.windows = newest(window for way in ways for window in way.windows)
             self.refusals = [refusal for way in ways for refusal in way.refusals]
 
-    @property
-    def id(self) -> str:
-        """The first way's slug."""
-        return self.ways[0].slug
-
     def has(self, slug: str) -> bool:
         """Whether that account is a way into this choice."""
-        return any(way.slug == slug for way in self.ways)
+        return self.id == slug or (len(self.ways) > 1 and any(way.slug == slug for way in self.ways))
 
 
 def grouped(ways: Sequence[Way]) -> list[Choice]:
@@ -60,45 +56,67 @@ def grouped(ways: Sequence[Way]) -> list[Choice]:
     Plans of the same `shares_account` and identity are one. One whose identity isn't known joins the only choice of
     its `shares_account` that is known, and stands alone where there are several or none. A key is one account.
     """
-    known: dict[str, dict[str, list[Way]]] = {}
+    known: dict[str, set[str]] = {}
     for way in ways:
         if way.billing != KEY and way.identity:
-            known.setdefault(way.shares_account, {}).setdefault(way.identity, []).append(way)
+            known.setdefault(way.shares_account, set()).add(way.identity)
     groups: dict[object, list[Way]] = {}
     for way in ways:
         groups.setdefault(_whose(way, known), []).append(way)
     return [Choice(number, tuple(members)) for number, members in enumerate(groups.values())]
 
 
-def _whose(way: Way, known: dict[str, dict[str, list[Way]]]) -> object:
+def _whose(way: Way, known: dict[str, set[str]]) -> object:
     if way.billing == KEY:
         return way.slug
-    identities = known.get(way.shares_account, {})
     if way.identity:
         return (way.shares_account, way.identity)
-    return (way.shares_account, next(iter(identities))) if len(identities) == 1 else way.slug
+    identities = known.get(way.shares_account, ())
+    return (way.shares_account, *identities) if len(identities) == 1 else way.slug
 
 
 def named(choices: Sequence[Choice]) -> dict[str, str]:
     """The name of every choice, by its id (R2): the shortest label, and whose it is where two would read the same."""
-    names = {choice.id: min((way.label for way in choice.ways), key=len) for choice in choices}
+    names = {choice.id: _shortest(choice) for choice in choices}
     if len(set(names.values())) == len(names):
         return names
-    for adds in (_person, _hint, _plan, _organization, _slug):
-        times = Counter(names.values())
-        for choice in choices:
-            name, more = names[choice.id], adds(choice)
-            if times[name] > 1 and more:
-                names[choice.id] = f"{name} · {more}"
+    alike: dict[str, list[Choice]] = {}
+    for choice in choices:
+        alike.setdefault(names[choice.id], []).append(choice)
+    for name, group in alike.items():
+        if len(group) > 1:
+            names |= _told_apart(name, group)
     return names
 
 
+def _shortest(choice: Choice) -> str:
+    if len(choice.ways) == 1:
+        return choice.ways[0].label
+    return min((way.label for way in choice.ways), key=len)
+
+
+def _told_apart(name: str, group: Sequence[Choice]) -> dict[str, str]:
+    """Choices of one name with whose they are; still alike, their plan, their organisation, at last their slug."""
+    names = {choice.id: name for choice in group}
+    for adds in (_whose_words, _plan, _organization, _slug):
+        times = Counter(names.values())
+        for choice in group:
+            said = names[choice.id]
+            if times[said] > 1 and (more := adds(choice)):
+                names[choice.id] = f"{said} · {more}"
+        if len(set(names.values())) == len(names):
+            break
+    return names
+
+
+def _whose_words(choice: Choice) -> str:
+    return _person(choice) or choice.ways[0].key_hint
+
+
 def _person(choice: Choice) -> str:
+    if len(choice.ways) == 1:
+        return choice.ways[0].whose
     return next((way.whose for way in choice.ways if way.whose), "")
-
-
-def _hint(choice: Choice) -> str:
-    return "" if _person(choice) else choice.ways[0].key_hint
 
 
 def _plan(choice: Choice) -> str:

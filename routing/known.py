@@ -21,17 +21,18 @@ from conch.engines.base import Billing
 from conch.engines.registry import UnknownEngine, engine
 from conch.ledger import prices
 from conch.ledger.months import month_end, month_of
-from conch.models import Account, Conversation, Turn
+from conch.models import Account, Turn
 from conch.money import NANO
 from routing import facts
 from routing.choices import model_that_answers
 from routing.facts import Budget, Chat, Local, Model, Needs, Question, Run, Way
 from routing.rows import (
-    CHAT,
     AccountRow,
     ChatRow,
     accounts_of,
     answered_in,
+    chat_of,
+    chat_of_turn,
     last_route_of,
     preferences_of,
     refusals_of,
@@ -54,10 +55,9 @@ def question_for_turn(turn_id: int, run: Run, now: datetime) -> Question:
 
     Raises UnknownAccount where there is no such turn.
     """
-    row = Turn.objects.filter(pk=turn_id).values_list(*[f"conversation__{name}" for name in CHAT]).first()
-    if row is None:
+    chat = chat_of_turn(turn_id)
+    if chat is None:
         raise UnknownAccount(f"there is no turn {turn_id}")
-    chat = ChatRow(*row)
     return _question(chat.person_id, chat.account, chat, run, now, before=turn_id)
 
 
@@ -69,7 +69,9 @@ def question_for_settings(person_id: int, engine_slug: str, conversation_id: int
     if conversation_id is None:
         question = _question(person_id, engine_slug, None, Run(), now)
     else:
-        chat = _chat_of(person_id, conversation_id)
+        chat = chat_of(person_id, conversation_id)
+        if chat is None:
+            raise UnknownAccount(f"there is no conversation {conversation_id}")
         question = _question(person_id, engine_slug, chat, Run(), now)
         question = measured(question, _needs(chat))
     connected = engine_slug == facts.LOCAL or any(way.slug == engine_slug for way in question.ways)
@@ -89,14 +91,6 @@ def _priced(way: Way, tokens: int) -> Way:
     per_reply = prices.price_of(way.engine, model, tokens, 0, TYPICAL_ANSWER, way.listed)
     smallest = prices.most(way.engine, model, tokens, prices.SMALLEST_OUTPUT, way.listed)
     return replace(way, per_reply=per_reply, smallest=smallest)
-
-
-def _chat_of(person_id: int, conversation_id: int) -> ChatRow:
-    mine = Conversation.objects.filter(pk=conversation_id, person_id=person_id, deleted_at=None)
-    row = mine.values_list(*CHAT).first()
-    if row is None:
-        raise UnknownAccount(f"there is no conversation {conversation_id}")
-    return ChatRow(*row)
 
 
 def _needs(chat: ChatRow) -> Needs:

@@ -32,7 +32,6 @@ class Why(NamedTuple):
     """One choice and whether it was passed over: None is able now."""
 
     id: str
-    label: str
     skip: Skip | None
 
 

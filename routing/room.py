@@ -50,11 +50,19 @@ class Room(NamedTuple):
     no_credit: bool = False
 
 
+UNKNOWN = Room("unknown")
+UNBOUNDED = Room("ok")
+RESETS_NOW = Room("ok", resets_now=True)
+AT_LIMIT = ("at_limit",)
+
+
 def percent(said: object) -> float | None:
     """A percentage as a provider said it, or None where it is missing, not a number or can't be one (R6).
 
     It is taken as it stands: 1.2 is 1.2%, 120 is past the limit.
     """
+    if type(said) is float and 0 < said <= MOST_PERCENT:
+        return said
     if isinstance(said, bool) or not isinstance(said, int | float | Decimal):
         return None
     value = float(said)
@@ -141,7 +149,7 @@ def room_of(
 
     `smallest`: what the least request would hold, of a key; None where it can't be priced.
     """
-    room = _metered(way.model.id, windows, now) if windows else Room("unknown")
+    room = _metered(way.model.id, windows, now) if windows else UNKNOWN
     if way.billing == KEY and not room.codes:
         room = _of_key(way, budget, now, smallest)
     return _refused(way, room, windows, refusals, now) if refusals else room
@@ -149,7 +157,7 @@ def room_of(
 
 def _metered(model: str, windows: Sequence[Window], now: datetime) -> Room:
     full: list[Window] = []
-    open_: list[tuple[float, Window]] = []
+    most, binding = -1.0, None
     passed = False
     shortest = None
     for window in windows:
@@ -165,19 +173,20 @@ def _metered(model: str, windows: Sequence[Window], now: datetime) -> Room:
             passed = True
         elif used >= FULL_AT:
             full.append(window)
-        else:
-            open_.append((used, window))
+        elif used > most or (used == most and _far(window.resets_at) > _far(binding.resets_at if binding else None)):
+            most, binding = used, window
     if full:
-        binding = max(full, key=lambda window: _far(window.resets_at))
-        longer = _longer(binding, shortest)
-        codes = ("at_limit",)
-        return Room("none", 0, binding.resets_at, binding.name, longer, codes=codes, free_at=binding.resets_at)
-    if open_:
-        used, binding = max(open_, key=lambda pair: (pair[0], _far(pair[1].resets_at)))
-        state = "low" if used >= LOW_FROM else "ok"
-        left = max(1, math.floor(FULL_AT - used))
-        return Room(state, left, binding.resets_at, binding.name, _longer(binding, shortest))
-    return Room("ok", resets_now=True) if passed else Room("unknown")
+        last = max(full, key=lambda window: _far(window.resets_at))
+        return Room("none", 0, last.resets_at, last.name, _longer(last, shortest), False, AT_LIMIT, last.resets_at)
+    if binding is not None:
+        state = "low" if most >= LOW_FROM else "ok"
+        return Room(state, _left(most), binding.resets_at, binding.name, _longer(binding, shortest))
+    return RESETS_NOW if passed else UNKNOWN
+
+
+def _left(used: float) -> int:
+    """Whole percent left: never 0 while there is room, never more than there is."""
+    return int(FULL_AT - used) or 1
 
 
 def _far(at: datetime | None) -> float:
@@ -191,60 +200,47 @@ def _longer(window: Window, shortest: int | None) -> bool:
 
 def _of_key(way: Way, budget: Budget, now: datetime, smallest: Decimal | None) -> Room:
     """R7: past the budget, or past the key's own limits (Conch's and the provider's, the tighter one binds)."""
-    bounds = [*_key_bounds(way, budget, now), *_budget_bound(budget)]
-    codes: list[str] = []
-    free: list[datetime | None] = []
-    held_only = True
-    for bound in bounds:
-        if bound.passed(smallest):
-            held_only = held_only and not bound.passed(smallest, without_holds=True)
-            codes.append(bound.code)
-            free.append(bound.ends_at)
-    if codes:
-        binding = next(bound for bound in bounds if bound.code == codes[0])
-        free_at = None if held_only else _latest(free)
-        left = ("none", 0, None if held_only else binding.ends_at, binding.name)
-        return Room(*left, codes=tuple(dict.fromkeys(codes)), free_at=free_at, held_only=held_only)
-    if not bounds:
-        return Room("ok")
-    binding = max(bounds, key=lambda bound: bound.used)
-    state = "low" if binding.used >= LOW_FROM else "ok"
-    return Room(state, max(1, math.floor(FULL_AT - binding.used)), binding.ends_at, binding.name)
-
-
-class _Bound(NamedTuple):
-    """One sum that a key stays within: what is spent, what running turns hold, how much is allowed, until when."""
-
-    code: str
-    name: str
-    spent: Decimal
-    held: Decimal
-    amount: Decimal
-    ends_at: datetime | None
-
-    @property
-    def used(self) -> float:
-        """The share in use, 0 to 100."""
-        return 100.0 if self.amount <= 0 else min(100.0, float((self.spent + self.held) * 100 / self.amount))
-
-    def passed(self, smallest: Decimal | None, *, without_holds: bool = False) -> bool:
-        """Whether the smallest request doesn't fit; one that can't be priced fits while anything is left (R33)."""
-        taken = self.spent if without_holds else self.spent + self.held
-        return taken >= self.amount if smallest is None else taken + smallest > self.amount
-
-
-def _key_bounds(way: Way, budget: Budget, now: datetime) -> Iterable[_Bound]:
+    bounds: list[_Bound] = []
     if way.own_limit is not None:
-        yield _Bound("over_key_limit", KEY_LIMIT, way.spent, way.held, amount(way.own_limit), budget.ends_at)
+        bounds.append(("over_key_limit", KEY_LIMIT, way.spent, way.held, amount(way.own_limit), budget.ends_at))
     if way.cap_left is not None and not (way.cap_resets_at is not None and way.cap_resets_at <= now):
-        cap = max(amount(way.cap if way.cap is not None else way.cap_left), amount(way.cap_left))
-        spent = cap - amount(way.cap_left)
-        yield _Bound("over_key_limit", KEY_LIMIT, spent, way.held, cap, way.cap_resets_at)
-
-
-def _budget_bound(budget: Budget) -> Iterable[_Bound]:
+        left = amount(way.cap_left)
+        cap = left if way.cap is None else max(amount(way.cap), left)
+        bounds.append(("over_key_limit", KEY_LIMIT, cap - left, way.held, cap, way.cap_resets_at))
     if budget.amount is not None:
-        yield _Bound("over_budget", MONTHS_BUDGET, budget.spent, budget.held, amount(budget.amount), budget.ends_at)
+        sum_ = amount(budget.amount)
+        bounds.append(("over_budget", MONTHS_BUDGET, budget.spent, budget.held, sum_, budget.ends_at))
+    if not bounds:
+        return UNBOUNDED
+    passed = [bound for bound in bounds if _passed(bound[2] + bound[3], bound[4], smallest)]
+    if passed:
+        return _over(passed, smallest)
+    used, _, binding = max((_used(bound), -place, bound) for place, bound in enumerate(bounds))
+    return Room("low" if used >= LOW_FROM else "ok", _left(used), binding[5], binding[1])
+
+
+# One sum that a key stays within: the code where it doesn't, its name, what is spent, what running turns hold, how much
+# is allowed, and until when.
+_Bound = tuple[str, str, Decimal, Decimal, Decimal, datetime | None]
+
+
+def _passed(taken: Decimal, allowed: Decimal, smallest: Decimal | None) -> bool:
+    """Whether the smallest request doesn't fit; one that can't be priced fits while anything is left (R33)."""
+    return taken >= allowed if smallest is None else taken + smallest > allowed
+
+
+def _used(bound: _Bound) -> float:
+    """The share in use, 0 to 100."""
+    _, _, spent, held, allowed, _ = bound
+    return FULL_AT if allowed <= 0 else min(FULL_AT, float((spent + held) * 100 / allowed))
+
+
+def _over(passed: list[_Bound], smallest: Decimal | None) -> Room:
+    """R16: where only what running turns hold is in the way, no end is known and none is said."""
+    codes = tuple(dict.fromkeys([bound[0] for bound in passed]))
+    if not any(_passed(bound[2], bound[4], smallest) for bound in passed):
+        return Room("none", 0, None, passed[0][1], codes=codes, held_only=True)
+    return Room("none", 0, passed[0][5], passed[0][1], codes=codes, free_at=_latest(bound[5] for bound in passed))
 
 
 def amount(usd: Decimal) -> Decimal:

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from conch.models import Account, Line, MonthTotal, Preferences, Refusal, Turn, Window
+from conch.models import Account, Conversation, Line, MonthTotal, Preferences, Refusal, Turn, Window
 from routing import facts
 from routing.facts import LastRoute
+from routing.prepared import MOMENT, NUMBER, OTHER_NUMBER, WORD, Prepared
 
 # As many of a chat's latest answers are looked at for the model that each account last answered with (R12).
 LATEST_ANSWERS = 200
+# Beyond every id.
+LAST = 2**62
 ROUTED, RETURNED = "limit.routed", "limit.returned"
 
 CHAT = (
@@ -120,9 +123,83 @@ class PreferencesRow(NamedTuple):
 UNSET = PreferencesRow(facts.AUTO, [], True, False, None, None, "", "", "")
 
 
+_turns_chat = Prepared(
+    lambda turn: Turn.objects.filter(pk=turn).values_list(*[f"conversation__{name}" for name in CHAT]), NUMBER
+)
+_chat = Prepared(
+    lambda person, chat: Conversation.objects.filter(pk=chat, person_id=person, deleted_at=None).values_list(*CHAT),
+    NUMBER,
+    OTHER_NUMBER,
+)
+_preferences = Prepared(lambda person: Preferences.objects.filter(pk=person).values_list(*PREFERENCES), NUMBER)
+_accounts = Prepared(
+    lambda person, own: (
+        Account.objects.filter(Q(removed_at=None) | Q(slug=own), person_id=person)
+        .annotate(listed=Cast("known_models", TextField()))
+        .order_by("connected_at", "pk")
+        .values_list(*ACCOUNT, "listed")
+    ),
+    NUMBER,
+    WORD,
+)
+_windows = Prepared(
+    lambda person: (
+        Window.objects.filter(account__person_id=person, account__removed_at=None)
+        .order_by("pk")
+        .values_list("account_id", "name", "used_percent", "resets_at", "covers", "length_minutes", "read_at")
+    ),
+    NUMBER,
+)
+_refusals = Prepared(
+    lambda person, now: (
+        Refusal.objects.filter(account__person_id=person, account__removed_at=None, retry_at__gt=now)
+        .order_by("pk")
+        .values_list("account_id", "kind", "at", "retry_at", "until", "model", "reason", "before")
+    ),
+    NUMBER,
+    MOMENT,
+)
+_totals = Prepared(
+    lambda person, month: MonthTotal.objects.filter(person_id=person, month=month).values_list(
+        "account", "spent_nano", "held_nano"
+    ),
+    NUMBER,
+    WORD,
+)
+_answered = Prepared(
+    lambda chat, before: (
+        Turn.objects.filter(conversation_id=chat, pk__lt=before, state=Turn.State.DONE, replaced_by=None)
+        .order_by("-pk")
+        .values_list("account", "model")[:LATEST_ANSWERS]
+    ),
+    NUMBER,
+    OTHER_NUMBER,
+)
+_last_line = Prepared(
+    lambda chat: (
+        Line.objects.filter(conversation_id=chat, kind__in=[ROUTED, RETURNED])
+        .order_by("-pk")
+        .values_list("kind", "data")[:1]
+    ),
+    NUMBER,
+)
+
+
+def chat_of_turn(turn_id: int) -> ChatRow | None:
+    """The conversation of a turn."""
+    row = _turns_chat.row(turn_id)
+    return None if row is None else ChatRow(*row)
+
+
+def chat_of(person_id: int, conversation_id: int) -> ChatRow | None:
+    """A conversation of that person's."""
+    row = _chat.row(person_id, conversation_id)
+    return None if row is None else ChatRow(*row)
+
+
 def preferences_of(person_id: int) -> PreferencesRow:
     """The person's preferences; what holds where nothing was ever set."""
-    row = Preferences.objects.filter(pk=person_id).values_list(*PREFERENCES).first()
+    row = _preferences.row(person_id)
     return UNSET if row is None else PreferencesRow(*row)
 
 
@@ -133,21 +210,13 @@ def strings(order: Any) -> tuple[str, ...]:
 
 def accounts_of(person_id: int, own: str) -> list[AccountRow]:
     """The connected accounts in the order they were connected, and the one asked for also where it is gone."""
-    rows = (
-        Account.objects.filter(Q(removed_at=None) | Q(slug=own), person_id=person_id)
-        .annotate(listed=Cast("known_models", TextField()))
-        .order_by("connected_at", "pk")
-        .values_list(*ACCOUNT, "listed")
-    )
-    return [AccountRow(*row) for row in rows]
+    return [AccountRow(*row) for row in _accounts.rows(person_id, own)]
 
 
 def windows_of(person_id: int) -> dict[int, tuple[facts.Window, ...]]:
     """Account id → its windows, as last read."""
     found: dict[int, tuple[facts.Window, ...]] = {}
-    rows = Window.objects.filter(account__person_id=person_id, account__removed_at=None).order_by("pk")
-    names = ("account_id", "name", "used_percent", "resets_at", "covers", "length_minutes", "read_at")
-    for account, name, used, resets_at, covers, length, read_at in rows.values_list(*names):
+    for account, name, used, resets_at, covers, length, read_at in _windows.rows(person_id):
         window = facts.Window(name, used, resets_at, strings(covers), length, read_at)
         found[account] = (*found.get(account, ()), window)
     return found
@@ -156,9 +225,7 @@ def windows_of(person_id: int) -> dict[int, tuple[facts.Window, ...]]:
 def refusals_of(person_id: int, now: datetime) -> dict[int, tuple[facts.Refusal, ...]]:
     """Account id → the refusals that still pass it over (R8)."""
     found: dict[int, tuple[facts.Refusal, ...]] = {}
-    rows = Refusal.objects.filter(account__person_id=person_id, account__removed_at=None, retry_at__gt=now)
-    names = ("account_id", "kind", "at", "retry_at", "until", "model", "reason", "before")
-    for account, kind, at, retry_at, until, model, reason, before in rows.order_by("pk").values_list(*names):
+    for account, kind, at, retry_at, until, model, reason, before in _refusals.rows(person_id, now):
         refusal = facts.Refusal(kind, at, retry_at, until, model, reason, tuple(_before(before)))
         found[account] = (*found.get(account, ()), refusal)
     return found
@@ -183,22 +250,17 @@ def instant(said: Any) -> datetime | None:
 
 def totals_of(person_id: int, month: str) -> dict[str, tuple[int, int]]:
     """Account slug ("" for all) → what the month has spent and holds, in nanodollars."""
-    rows = MonthTotal.objects.filter(person_id=person_id, month=month)
-    return {slug: (spent, held) for slug, spent, held in rows.values_list("account", "spent_nano", "held_nano")}
+    return {slug: (spent, held) for slug, spent, held in _totals.rows(person_id, month)}
 
 
 def answered_in(conversation_id: int, before: int | None) -> list[tuple[str, str]]:
     """(account, model) of the chat's latest answers, newest first."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, state=Turn.State.DONE, replaced_by=None)
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    return list(rows.order_by("-pk").values_list("account", "model")[:LATEST_ANSWERS])
+    return [(account, model) for account, model in _answered.rows(conversation_id, before or LAST)]
 
 
 def last_route_of(conversation_id: int) -> LastRoute | None:
     """The chat's latest routed line, unless its account came back since (R20, R22)."""
-    lines = Line.objects.filter(conversation_id=conversation_id, kind__in=[ROUTED, RETURNED])
-    row = lines.order_by("-pk").values_list("kind", "data").first()
+    row = _last_line.row(conversation_id)
     if row is None or row[0] != ROUTED:
         return None
     data: Mapping[str, Any] = row[1]

@@ -59,7 +59,7 @@ class Seen(NamedTuple):
     def why(self) -> Why:
         """Whether Automatic passes it over now, and why."""
         best = self.best()
-        return Why(self.choice.id, self.label, best.skip(best.codes[0]) if best.codes else None)
+        return Why(self.choice.id, best.skip(best.codes[0]) if best.codes else None)
 
     def offer(self, yes: frozenset[str] = NOTHING) -> Offer:
         """It as somebody who could answer."""
@@ -83,6 +83,8 @@ class Survey:
         self.terms = terms(
             question.preferences, budget_set=budget_set, cap_set=self.chat.cap is not None, away=self._away()
         )
+        # Where no chat is known (Settings), the typical reply stands for the smallest hold (R7).
+        self._in_chat = question.chat is not None
         choices = grouped(question.ways)
         self.names = named(choices)
         self.own: Standing | None = None
@@ -109,10 +111,10 @@ class Survey:
         return Seen(choice, self.names[choice.id], standings)
 
     def _standing(self, choice: Choice, way: Way) -> Standing:
-        # Where no chat is known (Settings), the typical reply stands for the smallest hold (R7).
-        smallest = way.smallest if self.question.chat is not None else way.typical
-        room = room_of(way, choice.windows, choice.refusals, self.question.budget, now=self.now, smallest=smallest)
-        carried = carries(way.model, self.question.needs)
+        question = self.question
+        smallest = way.smallest if self._in_chat else way.typical
+        room = room_of(way, choice.windows, choice.refusals, question.budget, now=self.now, smallest=smallest)
+        carried = carries(way.model, question.needs)
         codes = skips(way, room, carried, self.terms, priced=smallest is not None)
         if self.tried:
             codes = self._after_trying(choice, way, codes)
