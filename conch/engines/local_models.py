@@ -8,8 +8,11 @@ import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
 
 from conch import configuration
 
@@ -90,7 +93,7 @@ def facts(given: Setup) -> LocalFacts:
         return LocalFacts(present=False, own=True, why_missing=f"CONCH_LOCAL_MODEL: there is no file {path}.")
     if not path.is_file():
         return LocalFacts(present=False, why_missing=f"The tiny built-in model isn't installed. {GET_ONE}")
-    if importlib.util.find_spec("xllamacpp") is None:
+    if not _runtime_is_installed():
         return LocalFacts(
             present=False,
             why_missing="xllamacpp, which runs model files, isn't installed: run make run again, or set "
@@ -116,6 +119,11 @@ def facts(given: Setup) -> LocalFacts:
         tiny=True,
         note=TINY_NOTE,
     )
+
+
+@cache
+def _runtime_is_installed() -> bool:
+    return importlib.util.find_spec("xllamacpp") is not None
 
 
 def model_file(given: Setup) -> Path:
@@ -174,7 +182,10 @@ def sha256(path: Path) -> str:
 
 def main() -> None:
     """Fetch what is missing; without a network Conch starts all the same, and says what is missing."""
-    given = setup()
+    try:
+        given = setup()
+    except ImproperlyConfigured as error:
+        sys.exit(f"conch: {' '.join(str(error).split())}")
     if given.url or given.model:
         return
     try:
