@@ -8,6 +8,7 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from conch.lifespan import with_lifespan  # noqa: E402  needs the apps loaded
+from conch.bodies import with_body_limit  # noqa: E402  needs the apps loaded
+from conch.lifespan import with_lifespan  # noqa: E402  the same
 
-application = with_lifespan(django_application)
+application = with_lifespan(with_body_limit(django_application))

@@ -171,10 +171,9 @@ class CsrfViewMiddleware(_InlineView, DjangoCsrf):
         request: HttpRequest = given[0]
         length = request.META.get("CONTENT_LENGTH") or "0"
         if request.method == "POST" and length.isdigit() and int(length) > LARGE_FORM and not bearer(request):
-            refused: HttpResponseBase | None = await sync_to_async(self.process_view)(*given)
-        else:
-            refused = self.process_view(*given)
-        return refused
+            refused: HttpResponseBase | None = await sync_to_async(super().process_view)(*given)
+            return refused
+        return await super()._aprocess_view(*given)
 
     def _reject(self, request: HttpRequest, _reason: str) -> HttpResponse:
         if request.path_info.startswith(API):
