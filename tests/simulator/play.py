@@ -13,6 +13,7 @@ from tests.simulator.wire import Asked, Refusal, Stream, Usage
 
 SAID = "You said: "
 TOGETHER = 256
+QUOTED = 80  # characters of what was asked, in a reply that quotes it
 
 
 @dataclass(slots=True)
@@ -77,6 +78,8 @@ def _text(playing: Playing, step: Reply) -> tuple[str, str]:
     if step.line_bytes:
         return "x" * step.line_bytes, step.ending
     text = SAID + playing.asked.last if step.text is None else step.text
+    if step.quotes:
+        text = text.replace("{said}", " ".join(playing.asked.last.split())[:QUOTED])
     ending = "tool" if step.calls and step.ending == "stop" else step.ending
     cap = playing.asked.max_output
     if cap and step.output_tokens is None and tokens_of(text) > cap:
