@@ -15,7 +15,7 @@ from conch.engines.registry import ENGINES
 
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("conch/", "routing/", "settings_ui/", "manage.py")
-CORE = ("facts", "choices", "room", "ranking", "decision", "outcome")
+CORE = ("facts", "choices", "room", "ranking", "survey", "waiting", "decision", "outcome", "plan")
 
 # Who may import whom: a part may use what stands above it in this list, never what stands below.
 LAYERS = (
