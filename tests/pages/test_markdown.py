@@ -6,7 +6,9 @@ import pytest
 
 from conch.chat.markdown import blocks, render, render_tail, visible
 
-ACTIVE = re.compile(r"<(?:img|script|link|iframe|svg|style|form|input)\b|\son\w+=|\shx-|\sstyle=|\sid=|\sdata-", re.I)
+ACTIVE = re.compile(
+    r"<(?:img|script|link|iframe|svg|style|form|input)\b|\son\w+=|\shx-|\sstyle=|\sid=|\sdata-", re.IGNORECASE
+)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_a_file_name_is_no_link_but_an_address_is():
 
 def test_every_paragraph_has_its_own_direction():
     """INP-03."""
-    html = render("\u200fשלום עולם?\n\nThe word is مرحبا.")
+    html = render("\u200fשלום עולם?\n\nThe word is مرحبا.")  # noqa: RUF001  Hebrew on purpose
 
     assert html.count('<p dir="auto">') == 2
 
@@ -80,7 +82,7 @@ def test_characters_that_turn_the_direction_are_shown_in_code_and_links():
     assert "U+202E" in render("`echo \u202egnp.exe`")
     assert "U+200F" in render("[a\u200fb](https://x.example)")
     assert "\u202e" not in visible("echo \u202egnp.exe")
-    assert "U+200F" not in render("\u200fשלום")
+    assert "U+200F" not in render("\u200fשלום")  # noqa: RUF001  Hebrew on purpose
 
 
 def test_a_link_whose_words_name_another_host_says_where_it_goes():

@@ -28,5 +28,145 @@
     announce(off.dataset.off);
   }, true);
 
+  // ── The chat ───────────────────────────────────────────────────────────────────────────────────────────────────
+  const box = $("#say"), form = $("#composer"), scroller = $("#scroll"), problem = $("#problem");
+  const touch = !matchMedia("(pointer: fine)").matches;
+  const shortcuts = !document.body.hasAttribute("data-no-shortcuts");
+  const composing = (event) => event.isComposing || event.keyCode === 229; // Enter that ends a word of an input method
+
+  // A draft survives anything until the server has said yes. One a chat.
+  const draft = form && `draft:${form.dataset.draft}`;
+  const store = (name, value) => {
+    try { value ? localStorage.setItem(name, value) : localStorage.removeItem(name); } catch { /* no storage: no draft */ }
+  };
+  const stored = (name) => { try { return localStorage.getItem(name) || ""; } catch { return ""; } };
+  let sent = "";
+  if (box) {
+    box.value ||= stored(draft);
+    box.addEventListener("input", () => { store(draft, box.value); problem.textContent = ""; });
+    box.addEventListener("keydown", (event) => {
+      if (composing(event) || event.key !== "Enter" || event.shiftKey || event.altKey || touch) return;
+      event.preventDefault();
+      if (box.value.trim() || $("#images").files.length) form.requestSubmit($("#send .go"));
+    });
+    const files = $("#images"), names = $("#files");
+    const show = () => {
+      names.textContent = [...files.files].map((file) => file.name).join(", ");
+      names.hidden = !files.files.length;
+    };
+    files.addEventListener("change", show);
+    const take = (event) => {
+      const given = [...(event.clipboardData || event.dataTransfer).files].filter((file) => /^image\//.test(file.type));
+      if (!given.length) return;
+      event.preventDefault();
+      const all = new DataTransfer();
+      [...files.files, ...given].forEach((file) => all.items.add(file));
+      files.files = all.files;
+      show();
+    };
+    box.addEventListener("paste", take);
+    form.addEventListener("drop", take);
+    form.addEventListener("dragover", (event) => event.preventDefault());
+    form.addEventListener("htmx:beforeRequest", (event) => {
+      if (event.detail.elt !== form) return;
+      sent = box.value;
+      if (!sent.trim() && !files.files.length) event.preventDefault();
+    });
+    form.addEventListener("htmx:afterRequest", (event) => {
+      if (event.detail.elt !== form || !event.detail.successful) return;
+      if (box.value === sent) box.value = "";
+      store(draft, box.value);
+      files.value = "";
+      show();
+      problem.textContent = "";
+      $(".hello")?.remove();
+      store("conch:sent", `${form.dataset.draft} ${Date.now()}`); // other tabs look again
+      toEnd();
+    });
+  }
+
+  // What the server says no to is read beside the box; what was typed stays in it.
+  addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (!problem || !xhr || xhr.status < 400) return;
+    const said = xhr.status < 500 && xhr.status !== 404;
+    event.detail.shouldSwap = said;
+    event.detail.target = problem;
+    event.detail.swapOverride = "innerHTML";
+    if (!said) problem.textContent = "That didn’t work on Conch’s side. What you typed is still here.";
+  });
+  const unreachable = () => { if (problem) problem.textContent = "Conch can’t be reached. What you typed is still here."; };
+  addEventListener("htmx:sendError", (event) => { if (event.detail.elt?.id !== "watch") unreachable(); });
+
+  // Follow the answer only for somebody who is within 80 px of its end.
+  let follow = true;
+  const down = $("#down");
+  const toEnd = () => { follow = true; if (scroller) scroller.scrollTop = scroller.scrollHeight; };
+  if (scroller) {
+    scroller.addEventListener("scroll", () => {
+      follow = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
+      down.hidden = follow;
+    }, { passive: true });
+    new ResizeObserver(() => { if (follow) toEnd(); }).observe($("#log"));
+    down.addEventListener("click", () => { toEnd(); box?.focus(); });
+    const marked = location.hash && $(location.hash);
+    marked ? marked.scrollIntoView() : toEnd();
+  }
+
+  // A hidden tab lets its stream go; shown again, the turn is drawn as it is and taken up from there.
+  let source = null;
+  addEventListener("htmx:sseOpen", (event) => { source = event.detail.source; });
+  const look = () => document.body.dispatchEvent(new Event("conch:look"));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return source?.close();
+    const live = $("[data-live]");
+    const watch = $("#watch");
+    if (live && watch && source?.readyState === 2) {
+      watch.setAttribute("hx-get", watch.getAttribute("hx-get").replace(/live=\d*/, "live="));
+      window.htmx.process(watch);
+    }
+    look();
+  });
+  addEventListener("storage", (event) => { if (event.key === "conch:sent" && !document.hidden) look(); });
+
+  // How many chats have something new, in the tab's title.
+  const title = document.title;
+  const count = () => {
+    const unread = Number($("#chats")?.dataset.unread || 0);
+    document.title = unread ? `(${unread}) ${title}` : title;
+  };
+  count();
+  addEventListener("htmx:oobAfterSwap", count);
+
+  // A pressed button that its own answer took away leaves the focus to the box, not to the top of the page.
+  addEventListener("htmx:afterSettle", () => {
+    if (document.activeElement === document.body && !touch && !$("[popover]:popover-open")) box?.focus({ preventScroll: true });
+  });
+
+  addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy], .copy-code");
+    if (!button) return;
+    const from = button.dataset.copy ? document.getElementById(button.dataset.copy) : $("pre", button.closest("figure"));
+    try { await navigator.clipboard.writeText(from.innerText); } catch { return announce("Couldn’t copy.", "#alert"); }
+    announce("Copied.");
+    button.classList.add("did");
+    setTimeout(() => button.classList.remove("did"), 1500);
+  });
+
+  addEventListener("keydown", (event) => {
+    if (composing(event) || !shortcuts) return;
+    const key = event.ctrlKey || event.metaKey;
+    const act = (does) => { event.preventDefault(); does?.(); };
+    if (event.key === "Escape" && event.shiftKey) return act(() => box?.focus());
+    if (event.key === "Escape" && !$("[popover]:popover-open, dialog[open]") && $("#stop")) {
+      return act(() => { $("#stop").click(); box?.focus(); });
+    }
+    if (key && event.shiftKey && event.code === "KeyO") return act(() => $("#new")?.click());
+    if (key && !event.shiftKey && event.code === "KeyK" && $("#find")) {
+      return act(() => { if (!$("#find").checkVisibility()) $("#side").showPopover(); $("#find").focus(); });
+    }
+    if (key && event.key === "/") act(() => $("#keys")?.togglePopover());
+  });
+
   window.conch = { $, $$, announce };
 })();

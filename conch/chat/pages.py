@@ -1,0 +1,139 @@
+"""Pages of the chat that only read: the chat itself, search, what has changed, pictures, exports."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET
+
+from conch.accounts.defaults import connected, start_of
+from conch.accounts.zones import preferences_of
+from conch.chat import exports, sidebar
+from conch.chat.answers import person_of, viewer, wants_parts
+from conch.chat.page import new_key, news, own, shell_of, whole
+from conch.engines import local_models
+from conch.models import Attachment, Conversation
+from conch.turns.errors import NotHere
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    """The latest chat, or a new one where there is none, or one is asked for (`?new`, with `account` and `model`)."""
+    person = person_of(request)
+    latest = None if "new" in request.GET else sidebar.chats_of(person.pk).first()
+    if latest is not None:
+        return _chat(request, latest)
+    return render(request, "chat/page.html", new_chat(request))
+
+
+def new_chat(request: HttpRequest) -> dict[str, Any]:
+    """A chat that isn't there yet: it is made with its first message."""
+    person = person_of(request)
+    accounts = connected(person.pk)
+    start = start_of(preferences_of(person), accounts)
+    account, model = start.account, start.model
+    asked = request.GET.get("account", "")
+    if asked == "local" or any(one.slug == asked for one in accounts):
+        account = asked
+        model = request.GET.get("model", "") or next((one.model for one in accounts if one.slug == asked), "")
+    gone = request.GET.get("deleted", "")
+    deleted = Conversation.objects.filter(person=person, pk=gone).exclude(deleted_at=None) if gone.isdigit() else None
+    return {
+        "deleted": deleted.first() if deleted is not None else None,
+        "chat": None,
+        "turns": [],
+        "account": account,
+        "model": model,
+        "replaced": start.replaced and not asked,
+        "local": local_models.facts(local_models.setup()),
+        "key": new_key(),
+        **shell_of(person.pk, account, None, viewer(request), model=model),
+    }
+
+
+@require_GET
+def chat(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """One chat."""
+    return _chat(request, _own(request, conversation_id))
+
+
+def _chat(request: HttpRequest, found: Conversation) -> HttpResponse:
+    if found.unread:
+        Conversation.objects.filter(pk=found.pk).update(unread=False)
+    before = request.GET.get("before", "")
+    context = whole(found, viewer(request), before=int(before) if before.isdigit() else None)
+    context["local"] = local_models.facts(local_models.setup())
+    return render(request, "chat/page.html", context)
+
+
+def _own(request: HttpRequest, conversation_id: int) -> Conversation:
+    try:
+        return own(person_of(request).pk, conversation_id)
+    except NotHere as error:
+        raise Http404 from error
+
+
+@require_GET
+def chats(request: HttpRequest) -> HttpResponse:
+    """The chats that have these words; the list alone for htmx."""
+    person, q = person_of(request), request.GET.get("q", "").strip()[:200]
+    if wants_parts(request):
+        context = {"days": sidebar.listed(person.pk, viewer(request), q), "q": q, "chat": None}
+        return render(request, "chat/_chats.html", context)
+    found = {"days": sidebar.listed(person.pk, viewer(request), q), "q": q}
+    return render(request, "chat/search.html", new_chat(request) | found)
+
+
+@require_GET
+def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """What has changed in a chat since its page was shown: `have` its last turn, `live` the one it watches, `since`."""
+    found = _own(request, conversation_id)
+    have, live = request.GET.get("have", ""), request.GET.get("live", "")
+    try:
+        since = datetime.fromisoformat(request.GET.get("since", ""))
+    except ValueError:
+        since = timezone.now()
+    if since.tzinfo is None:
+        raise Http404
+    context = news(
+        found,
+        viewer(request),
+        have=int(have) if have.isdigit() else 0,
+        live=int(live) if live.isdigit() else None,
+        since=since,
+    )
+    Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
+    return render(request, "chat/_changes.html", context)
+
+
+@require_GET
+def attachment(request: HttpRequest, attachment_id: int) -> HttpResponse:
+    """A picture of one's own message; never anything that a browser would run."""
+    found = get_object_or_404(Attachment, pk=attachment_id, person=person_of(request))
+    response = HttpResponse(bytes(found.data), content_type=found.media_type)
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Cache-Control"] = "private, max-age=31536000, immutable"
+    return response
+
+
+@require_GET
+def export_markdown(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """The chat as Markdown."""
+    found = _own(request, conversation_id)
+    return _file(exports.as_markdown(found, viewer(request)), "text/markdown; charset=utf-8", found, "md")
+
+
+@require_GET
+def export_json(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """The chat as JSON, with what an edit replaced."""
+    found = _own(request, conversation_id)
+    return _file(exports.as_json(found, viewer(request)), "application/json", found, "json")
+
+
+def _file(text: str, content_type: str, found: Conversation, ending: str) -> HttpResponse:
+    name = slugify(found.title)[:60] or "chat"
+    disposition = f'attachment; filename="{name}.{ending}"'
+    return HttpResponse(text, content_type=content_type, headers={"Content-Disposition": disposition})

@@ -1,0 +1,42 @@
+"""Where the buttons of a line lead: one address an action."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from conch.copy.sentences import Button
+
+TURN_ACTIONS = {"answer_with": "answer-with", "cancel": "cancel", "retry": "retry", "send_now": "send-now"}
+CHAT_ACTIONS = {"switch_back": "switch-back", "carry_on": "carry-on", "raise": "cap", "continue": "continue"}
+PAGES = {
+    "budget": "settings-providers",
+    "connect": "settings-connect",
+    "model": "settings-computer",
+    "sign_in": "settings-providers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A button's words, where it goes, and what it sends along; a `link` only opens a page, `picks` the picker."""
+
+    label: str
+    url: str
+    fields: tuple[tuple[str, str], ...] = ()
+    link: bool = False
+    picks: bool = False
+
+
+def press(button: Button, conversation_id: int, turn_id: int | None) -> Press:
+    """Where that button goes, on a line of that turn."""
+    if button.act in TURN_ACTIONS:
+        fields = (("account", button.account),) if button.account else ()
+        return Press(button.label, reverse(TURN_ACTIONS[button.act], args=[turn_id]), fields)
+    if button.act in CHAT_ACTIONS:
+        fields = (("cap", button.amount),) if button.amount else ()
+        return Press(button.label, reverse(CHAT_ACTIONS[button.act], args=[conversation_id]), fields)
+    if button.act == "pick":
+        return Press(button.label, "", picks=True)
+    if button.act == "sign_in" and button.account:
+        return Press(button.label, reverse("settings-account", args=[button.account]), link=True)
+    return Press(button.label, reverse(PAGES[button.act]), link=True)

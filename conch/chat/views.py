@@ -1,0 +1,239 @@
+"""What a person does in a chat: one address an action. Each calls one door of conch.turns and shows what changed."""
+
+import asyncio
+from decimal import Decimal, InvalidOperation
+
+from django.db.models import F
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from conch.accounts.defaults import connected, local_model, starting
+from conch.chat.answers import changed, person_of, told, viewer, wants_parts
+from conch.chat.page import changes as changes_of
+from conch.chat.page import new_key, own, own_turn
+from conch.db import look, step, step_now
+from conch.engines.base import Image
+from conch.models import Conversation
+from conch.pictures import NotAPicture, picture
+from conch.turns import doors
+from conch.turns.accept import checked
+from conch.turns.errors import NotHere, NotNow, TooMuch
+
+MOST_CAP = Decimal(1_000_000)
+
+
+@require_POST
+@told
+async def begin(request: HttpRequest) -> HttpResponse:
+    """The first message of a new chat: makes the chat, then sends. The same key again is the same chat."""
+    person = person_of(request)
+    text, images = request.POST.get("text", ""), await _images(request)
+    checked(text, images)
+    key = request.POST.get("key", "")[:100] or new_key()
+    chat_id = await step(_make, person.pk, key, request.POST.get("account", ""), request.POST.get("model", "")[:200])
+    await doors.send(person.pk, chat_id, text, images=images, key=key)
+    if wants_parts(request):
+        return HttpResponse(headers={"HX-Redirect": f"/c/{chat_id}"})
+    return redirect(f"/c/{chat_id}")
+
+
+def _make(person_id: int, key: str, account: str, model: str) -> int:
+    """A chat with that account, or the default; the one that this key has made already."""
+    made = Conversation.objects.filter(person_id=person_id, turns__idempotency_key=key).first()
+    if made is not None:
+        return made.pk
+    known = {one.slug: one.model for one in connected(person_id)} | {"local": local_model()}
+    if account not in known:
+        start = starting(person_id)
+        account, model = start.account, start.model
+    now = timezone.now()
+    chat = Conversation.objects.create(
+        person_id=person_id, account=account, model=model or known.get(account, ""), created_at=now, updated_at=now
+    )
+    return chat.pk
+
+
+@require_POST
+@told
+async def send(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """A message. The answer holds both articles; the second watches the turn."""
+    key = request.POST.get("key", "")[:100] or None
+    images = await _images(request)
+    return await _send(request, conversation_id, request.POST.get("text", ""), images=images, key=key)
+
+
+@require_POST
+@told
+async def go_on(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """*Continue* is a new message of the person's (R31)."""
+    return await _send(request, conversation_id, "Continue.")
+
+
+async def _send(
+    request: HttpRequest, conversation_id: int, text: str, *, images: tuple[Image, ...] = (), key: str | None = None
+) -> HttpResponse:
+    turn = await doors.send(person_of(request).pk, conversation_id, text, images=images, key=key)
+    if not wants_parts(request):
+        return redirect(f"/c/{conversation_id}#turn-{turn.pk}")
+    return HttpResponse(await look(_sent, request, conversation_id, turn.pk))
+
+
+def _sent(request: HttpRequest, conversation_id: int, turn_id: int) -> str:
+    chat = own(person_of(request).pk, conversation_id)
+    context = changes_of(chat, viewer(request), turn=turn_id)
+    context |= {"known": False, "known_to": turn_id - 1, "key": new_key()}
+    return render_to_string("chat/_changes.html", context, request)
+
+
+async def _images(request: HttpRequest) -> tuple[Image, ...]:
+    """The pictures of a message, told by their content. Raises TooMuch."""
+    try:
+        return tuple([await asyncio.to_thread(picture, each.read()) for each in request.FILES.getlist("images")])
+    except NotAPicture as error:
+        raise TooMuch(str(error), large=error.large) from error
+
+
+async def _chat_of(request: HttpRequest, turn_id: int) -> int:
+    turn = await look(own_turn, person_of(request).pk, turn_id)
+    return turn.conversation_id
+
+
+@require_POST
+@told
+async def stop(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """Stop the answer; what had arrived is kept."""
+    chat_id = await _chat_of(request, turn_id)
+    await doors.stop(person_of(request).pk, turn_id)
+    if wants_parts(request):
+        # The turn's own stream tells how it ends.
+        return HttpResponse(status=204)
+    return redirect(f"/c/{chat_id}")
+
+
+@require_POST
+@told
+async def cancel(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """Take back a message that has not gone out."""
+    chat_id = await _chat_of(request, turn_id)
+    await doors.cancel(person_of(request).pk, turn_id)
+    return await changed(request, chat_id, turn=turn_id, say="Cancelled. Nothing was sent.")
+
+
+@require_POST
+@told
+async def retry(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """Answer anew, or ask the route of a waiting turn again."""
+    chat_id = await _chat_of(request, turn_id)
+    await doors.retry(person_of(request).pk, turn_id)
+    return await changed(request, chat_id, turn=turn_id)
+
+
+@require_POST
+@told
+async def answer_with(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """That account answers this message; for a key, a yes for this message alone (R27)."""
+    chat_id = await _chat_of(request, turn_id)
+    await doors.answer_with(person_of(request).pk, turn_id, request.POST.get("account", ""))
+    return await changed(request, chat_id, turn=turn_id)
+
+
+@require_POST
+@told
+async def send_now(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """*Send now instead* (R35)."""
+    chat_id = await _chat_of(request, turn_id)
+    await doors.send_now(person_of(request).pk, turn_id)
+    return await changed(request, chat_id, turn=turn_id)
+
+
+@require_POST
+@told
+async def switch_back(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """The chat waits for its own account (R23)."""
+    await doors.switch_back(person_of(request).pk, conversation_id)
+    return await changed(request, conversation_id, turn=await look(_routed, request, conversation_id))
+
+
+@require_POST
+@told
+async def carry_on(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """End Switch back (R23)."""
+    await doors.carry_on(person_of(request).pk, conversation_id)
+    return await changed(request, conversation_id, turn=await look(_routed, request, conversation_id))
+
+
+def _routed(request: HttpRequest, conversation_id: int) -> int | None:
+    chat = own(person_of(request).pk, conversation_id)
+    return chat.lines.filter(kind="limit.routed").order_by("-pk").values_list("turn", flat=True).first()
+
+
+@require_POST
+@told
+async def account(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """Who answers this chat from now on, at a limit too."""
+    person, slug = person_of(request), request.POST.get("account", "")
+    known = {one.slug: one.model for one in await look(connected, person.pk)} | {"local": local_model()}
+    if slug not in known:
+        raise NotNow("no_account", "That account isn’t connected any more. Choose another.")
+    model = request.POST.get("model", "")[:200] or known[slug]
+    await doors.choose(person.pk, conversation_id, slug, model)
+    return await changed(request, conversation_id, focus=False, say="Saved.")
+
+
+@require_POST
+@told
+async def cap(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """The most that this chat may spend (R18); nothing typed: no amount."""
+    given = request.POST.get("cap", "").strip().removeprefix("$").strip()
+    try:
+        amount = Decimal(given) if given else None
+    except InvalidOperation as error:
+        raise TooMuch("The amount is a number of dollars, like 2.00.") from error
+    if amount is not None and not (amount.is_finite() and 0 <= amount <= MOST_CAP):
+        raise TooMuch("The amount is a number of dollars from 0 on, like 2.00.")
+    await doors.raise_cap(person_of(request).pk, conversation_id, amount)
+    return await changed(request, conversation_id, focus=False, say="Saved.")
+
+
+@require_POST
+def title(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """Rename the chat."""
+    chat = _own(request, conversation_id)
+    given = " ".join(request.POST.get("title", "").split())[:200]
+    if given:
+        Conversation.objects.filter(pk=chat.pk).update(title=given, titled=True)
+    return redirect(f"/c/{chat.pk}")
+
+
+@require_POST
+async def delete(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """Delete the chat; what runs in it is stopped. The next page offers to undo it."""
+    person = person_of(request)
+    try:
+        chat = await look(own, person.pk, conversation_id)
+    except NotHere as error:
+        raise Http404 from error
+    unfinished = chat.turns.exclude(state__in=("done", "failed", "stopped", "interrupted")).order_by("-pk")
+    for turn_id in await look(lambda: list(unfinished.values_list("pk", flat=True))):
+        await doors.stop(person.pk, turn_id)
+    await step(Conversation.objects.filter(pk=chat.pk).update, deleted_at=timezone.now())
+    return redirect(f"/?new&deleted={chat.pk}")
+
+
+@require_POST
+def restore(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """Undo a deletion."""
+    mine = Conversation.objects.filter(pk=conversation_id, person=person_of(request))
+    if not step_now(mine.update, deleted_at=None, updated_at=F("updated_at")):
+        raise Http404
+    return redirect(f"/c/{conversation_id}")
+
+
+def _own(request: HttpRequest, conversation_id: int) -> Conversation:
+    try:
+        return own(person_of(request).pk, conversation_id)
+    except NotHere as error:
+        raise Http404 from error
