@@ -61,7 +61,7 @@ class Rates:
 
 
 @async_unsafe("prices read the admin's overrides: ask for them inside a step or a thread")
-def price_of(  # noqa: PLR0917  tokens in the order in which every provider reports them
+def price_of(
     engine: str,
     model: str,
     input_tokens: int,
@@ -149,7 +149,9 @@ def with_a_tenth(tokens: int) -> int:
 
 def warm() -> None:
     """Load the bundled list now: it takes a second, better spent at the start than in somebody's first turn."""
-    _bundled("openai", "gpt-5.5")
+    from genai_prices.data_snapshot import get_snapshot
+
+    get_snapshot()
 
 
 def _most(rates: Rates, whole: int, output_cap: int) -> Decimal:

@@ -240,7 +240,7 @@ def test_a_cap_whose_reset_has_passed_begins_anew_with_the_next_cost(chat):
         (None, None, 3, -1, 5, 8),
     ],
 )
-def test_the_tighter_of_a_keys_two_limits_binds(own, cap, left, reset_hours, spent, bound):  # noqa: PLR0917
+def test_the_tighter_of_a_keys_two_limits_binds(own, cap, left, reset_hours, spent, bound):
     """R7, doors.md own_limit."""
     resets_at = None if reset_hours is None else NOW + timedelta(hours=reset_hours)
     found = key_limit(
