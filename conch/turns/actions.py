@@ -8,6 +8,7 @@ from conch.models import Account, Conversation, Line, Turn, TurnEvent
 from conch.money import to_nano
 from conch.turns.accept import again, next_queued, turn_of
 from conch.turns.errors import NotHere, NotNow
+from routing.outcome import Decision
 
 LOCAL = "local"
 UNKNOWN_RESET = timedelta(hours=5)  # R23
@@ -70,15 +71,18 @@ def answer_with(person_id: int, turn_id: int, account: str, now: datetime) -> bo
         _check_latest(turn)
     if account != LOCAL and not Account.objects.filter(person_id=person_id, slug=account, removed_at=None).exists():
         raise NotHere
-    decision = would_answer(turn, account, now)
+    decision, label = would_answer(turn, account, now)
     if decision.kind != "answer" or decision.answers != account:
-        raise NotNow("cannot_answer", _what_would_help(decision, account))
+        raise NotNow(
+            "cannot_answer", _what_would_help(decision, account, label, own=account == turn.conversation.account)
+        )
     return again(turn, now, once=account)
 
 
-def _what_would_help(decision: Any, account: str) -> str:
-    label = next((why.label for why in decision.why if why.id == account), account)
+def _what_would_help(decision: Decision, account: str, label: str, *, own: bool) -> str:
     code = next((why.skip.code for why in decision.why if why.id == account and why.skip is not None), "")
+    if own and decision.limit.at:
+        code = "at_limit"
     if decision.kind == "capped":
         return "This chat reached the amount you set for it. Raise it, then try again."
     helps = {

@@ -126,10 +126,10 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
     return Gathered(said, measured(question, needs), labels)
 
 
-def would_answer(turn: Turn, account: str, now: datetime) -> Decision:
-    """What the route would say were that account to answer by a yes for this message; nothing is changed."""
+def would_answer(turn: Turn, account: str, now: datetime) -> tuple[Decision, str]:
+    """What the route would say were that account to answer by a yes for this message, and its label; changes nothing."""
     gathered = _gather(turn, RunSoFar(once=account), now, waiting=False)
-    return decide(gathered.question, now)
+    return decide(gathered.question, now), gathered.labels.get(account, account)
 
 
 def _failed_before(turn: Turn) -> bool:

@@ -1,21 +1,42 @@
 """A person with accounts at the simulator, and the hands to send and wait."""
 
 import asyncio
-import itertools
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
 from conch.accounts.seal import seal
 from conch.db import look
-from conch.models import Account, Conversation, Line, Turn
+from conch.models import Account, Conversation, Line, Preferences, Turn
 from conch.turns import doors
-from conch.turns.clock import SYSTEM
+from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import all_ended
+from conch.turns.worker import look_round, sweep
 from tests.conftest import make_person
-from tests.simulator.fixtures import simulator  # noqa: F401  a fixture
 
-_order = itertools.count()
+
+class StandingClock:
+    """A clock that tests move; letting time pass moves it at once, and is remembered."""
+
+    def __init__(self, simulated):
+        self.simulated = simulated
+        self.offset = timedelta(0)
+        self.slept = []
+        self.clock = Clock(self.now, self._sleep)
+
+    def now(self):
+        return datetime.now(UTC) + self.offset
+
+    def moves(self, **span):
+        """Time goes on for Conch and for the providers alike."""
+        self.offset += timedelta(**span)
+        self.simulated.forward(timedelta(**span).total_seconds())
+
+    async def _sleep(self, seconds):
+        self.slept.append(seconds)
+        self.moves(seconds=seconds)
+        await asyncio.sleep(0)
 
 
 class World:
@@ -25,6 +46,7 @@ class World:
         self.person = person
         self.simulator = simulator
         self.folder = tmp_path
+        self.time = StandingClock(simulator.clock)
 
     def account(self, engine, slug=None, secret="", **fields):
         """An account connected at the simulator; a plan gets a made-up sign-in, a key its secret."""
@@ -55,11 +77,20 @@ class World:
 
     async def say(self, chat, text="hi", **how):
         """Send a message and wait until nothing runs; the turn as it is then."""
-        turn = await doors.send(self.person.pk, chat.pk, text, **how)
+        turn = await doors.send(self.person.pk, chat.pk, text, clock=self.time.clock, **how)
         return await self.settled(turn)
 
+    async def worker_looks(self):
+        """One look of the worker, at the time that it is for this world."""
+        await sweep(self.time.clock)
+        await look_round(self.time.clock)
+        await asyncio.wait_for(all_ended(), 60)
+
+    async def prefers(self, **preferences):
+        await look(Preferences.objects.filter(pk=self.person.pk).update, **preferences)
+
     async def settled(self, turn):
-        await asyncio.wait_for(all_ended(), 20)
+        await asyncio.wait_for(all_ended(), 60)
         return await look(Turn.objects.get, pk=turn.pk)
 
     async def lines(self, chat):
@@ -68,5 +99,5 @@ class World:
 
 
 @pytest.fixture
-def world(transactional_db, simulator, tmp_path):  # noqa: F811  the fixture
+def world(transactional_db, simulator, tmp_path):
     return World(make_person("ada", is_owner=True), simulator, tmp_path)

@@ -23,7 +23,7 @@ async def test_the_chats_own_account_answers_while_it_has_room(world):
 async def test_a_plan_that_refuses_for_its_limit_is_carried_on_by_the_next_plan_in_the_same_turn(world):
     """R12, R17, R22: one message, one answer, the line that says so; the refused one is asked once."""
     first, second = await look(world.account, "codex"), await look(world.account, "codex", "codex-2")
-    first.key.refuses("limit")
+    first.key.refuses("usage_limit")
     second.key.replies("The second answers.")
     chat = await look(world.chat, "codex")
 
@@ -39,7 +39,7 @@ async def test_a_plan_that_refuses_for_its_limit_is_carried_on_by_the_next_plan_
 async def test_an_account_known_to_be_at_its_limit_is_not_asked_again_and_nothing_is_said_twice(world):
     """R8, R22, RST-25: no request goes to it until its reset, and the next turn on the same route adds no line."""
     first, second = await look(world.account, "codex"), await look(world.account, "codex", "codex-2")
-    first.key.refuses("limit", times=9)
+    first.key.refuses("usage_limit", times=9)
     second.key.replies("Again.", times=9)
     chat = await look(world.chat, "codex")
 
@@ -54,7 +54,7 @@ async def test_an_account_known_to_be_at_its_limit_is_not_asked_again_and_nothin
 async def test_a_key_is_not_used_by_itself_and_the_wait_says_why(world):
     """R13, R16: with neither a pick nor the switch, the turn waits, and no key is asked."""
     codex, key = await look(world.account, "codex"), await look(world.account, "openai")
-    codex.key.refuses("limit")
+    codex.key.refuses("usage_limit")
     key.key.replies("Paid.")
     chat = await look(world.chat, "codex")
 
@@ -71,7 +71,7 @@ async def test_a_key_is_not_used_by_itself_and_the_wait_says_why(world):
 async def test_a_key_that_is_named_answers_with_that_consent_in_the_ledger(world):
     """R13, R27."""
     codex, key = await look(world.account, "codex"), await look(world.account, "openai")
-    codex.key.refuses("limit")
+    codex.key.refuses("usage_limit")
     key.key.replies("Paid, and named.")
     await look(Preferences.objects.filter(pk=world.person.pk).update, limit_fallback="openai")
     chat = await look(world.chat, "codex")
