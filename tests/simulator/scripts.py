@@ -35,10 +35,10 @@ class Refuse:
 class Reply:
     """An answer, and how it arrives. Times are seconds; what isn't said is derived from the text.
 
-    `text` None: says back what was asked; `quotes`: "{said}" in it stands for the first words of that. `pieces`: how
-    many parts; None: a word each. `hold_after`: after so many pieces it waits for `Key.release()`. `then`: how it ends:
-    "" whole, "cut" connection broken off, "close" without its terminal event, "refuse" with `refusal`, "endless" goes on
-    for ever, "silent" says nothing more and stays open.
+    `text` None: says back what was asked; `quotes`: "{said}" in it stands for the first words of that.
+    `pieces`: how many parts; None: a word each. `hold_after`: after so many it waits for `Key.release()`.
+    `then`, its end: "" whole, "cut" connection broken off, "close" without its terminal event, "refuse" with
+    `refusal`, "endless" goes on for ever, "silent" says nothing more and stays open.
     """
 
     text: str | None = None
