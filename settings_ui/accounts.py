@@ -43,7 +43,7 @@ def show(request: HttpRequest, here: Visit, account: Account, status: int = 200,
         "is_key": known is not None and known.connect_by is ConnectBy.KEY,
         "label_form": LabelForm(initial={"label": account.label}),
         "model_form": ModelForm(initial={"model": account.model}, models=account.known_models),
-        "limit_form": LimitForm(initial={"own_limit": limit}),
+        "limit_form": LimitForm(initial={"own_limit": None if limit is None else f"{limit:.2f}"}),
     }
     return page(request, "account.html", context | forms, current="/settings/providers", status=status)
 

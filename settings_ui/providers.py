@@ -43,7 +43,7 @@ def show(request: HttpRequest, here: Visit, status: int = 200, **forms: Any) -> 
         "ask_error": request.GET.get("why", "")[:200],
         "up_to": request.GET.get("up_to", "")[:20],
         "budget": budget_said(here),
-        "budget_form": BudgetForm(initial={"budget": budget}),
+        "budget_form": BudgetForm(initial={"budget": None if budget is None else f"{budget:.2f}"}),
         "start_form": StartForm(initial={"account": kept.default_account}, accounts=accounts),
     }
     return page(request, "providers.html", context | forms, current="/settings/providers", status=status)
