@@ -5,8 +5,9 @@ from argparse import ArgumentParser
 from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError, connection, connections
 
 
 class _OneLineParser(CommandParser):
@@ -18,6 +19,9 @@ class _OneLineParser(CommandParser):
 
 class Command(BaseCommand):
     """A command: parse, call, print."""
+
+    # An empty database is set up first, so that commands work in any order on a new machine.
+    sets_up = True
 
     requires_system_checks: list[str] = []  # noqa: RUF012  Django's own name and type; `doctor` and `up` check
 
@@ -33,6 +37,8 @@ class Command(BaseCommand):
         options = self.create_parser(argv[0], argv[1]).parse_args(argv[2:])
         handle_default_options(options)
         try:
+            if self.sets_up:
+                set_up_if_empty()
             self.execute(**vars(options))
         except CommandError as error:
             _end(error, error.returncode)
@@ -46,6 +52,12 @@ class Command(BaseCommand):
             sys.exit(130)
         finally:
             connections.close_all()
+
+
+def set_up_if_empty() -> None:
+    """Make the tables where there are none at all; a database of another version is left to `up` and `migrate`."""
+    if "django_migrations" not in connection.introspection.table_names():
+        call_command("migrate", interactive=False, verbosity=0)
 
 
 def add_user(parser: ArgumentParser) -> None:

@@ -22,6 +22,7 @@ __all__ = ["Command", "make_owner", "prepare", "serve"]
 class Command(Base):
     """Set up, print the link, serve."""
 
+    sets_up = False
     help = "Migrate, make the owner, print a one-time sign-in link, serve, and run the background worker beside."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
