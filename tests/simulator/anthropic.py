@@ -186,8 +186,9 @@ class Stream:
     def call(self, call: Call) -> bytes:
         block = {"type": "tool_use", "id": call.id or fresh_id("toolu"), "name": call.name, "input": {}}
         parts = split(compact(call.arguments).decode(), 2)
+        started = self._start("tool_use", block)  # first: the pieces carry this block's index
         said = [self._delta({"type": "input_json_delta", "partial_json": part}) for part in parts]
-        return self._start("tool_use", block) + b"".join(said)
+        return started + b"".join(said)
 
     def closing(self, usage: Usage, ending: str) -> bytes:
         delta = {"stop_reason": ENDINGS.get(ending, ending), "stop_sequence": None}
