@@ -104,8 +104,6 @@ def _told_apart(name: str, group: Sequence[Choice]) -> dict[str, str]:
             said = names[choice.id]
             if times[said] > 1 and (more := adds(choice)):
                 names[choice.id] = f"{said} · {more}"
-        if len(set(names.values())) == len(names):
-            break
     return names
 
 
