@@ -127,7 +127,7 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
 
 
 def would_answer(turn: Turn, account: str, now: datetime) -> tuple[Decision, str]:
-    """What the route would say were that account to answer by a yes for this message, and its label; changes nothing."""
+    """What the route would say were that account to answer by a yes for this message, and its label."""
     gathered = _gather(turn, RunSoFar(once=account), now, waiting=False)
     return decide(gathered.question, now), gathered.labels.get(account, account)
 

@@ -17,6 +17,8 @@ from conch.engines.base import (
     Throttled,
     Unreachable,
 )
+from routing.choices import grouped, named
+from routing.outcome import Offer
 
 if TYPE_CHECKING:
     from conch.turns.gathering import Begun
@@ -69,16 +71,15 @@ def of(error: EngineError, begun: "Begun") -> dict[str, Any]:
 
 def offers(begun: "Begun") -> list[dict[str, Any]]:
     """Who else could answer now, were the person to say so: best first."""
-    from routing.outcome import Offer
-
     asked = begun.asked
+    names = named(grouped(begun.question.ways))
     ways = {way.slug: way for way in begun.question.ways}
     able = [why for why in begun.decision.why if why.skip is None or why.skip.code in {"paid_off", "left_out"}]
     found = []
     for why in able:
         way = ways.get(why.id)
         if way is not None and (asked is None or way.slug != asked.tried.account):
-            found.append(Offer(way.slug, why.label, way.billing, way.per_reply).data())
+            found.append(Offer(way.slug, names.get(why.id, way.label), way.billing, way.per_reply).data())
     return found
 
 
