@@ -107,7 +107,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONCH_HTTPS = configuration.flag("CONCH_HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONCH_HTTPS else None
-SESSION_COOKIE_NAME = "conch_session"
+# Cookies know no ports: the demonstration beside a real Conch must not sign its person out.
+SESSION_COOKIE_NAME = "conch_demo_session" if CONCH_SIMULATED else "conch_session"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 90
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONCH_HTTPS
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

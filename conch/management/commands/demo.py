@@ -27,6 +27,7 @@ Send three messages: the first plan reaches its limit, and the second one answer
 class Command(Base):
     """Start afresh in a folder of its own, connect simulated accounts, serve."""
 
+    sets_up = False
     help = "Show the product against simulated providers on loopback, marked as simulated on every page."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
