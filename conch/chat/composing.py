@@ -47,6 +47,7 @@ class Row:
     label: str
     says: str
     current: bool = False
+    answers: bool = False
     model: str = ""
     models: tuple[tuple[str, str], ...] = ()
 
@@ -87,7 +88,8 @@ def composer_for(
         ways = tuple(_with_model(way, model) if way.slug == account else way for way in question.ways)
         question = replace(question, ways=ways)
     survey, decision = Survey(question, now), decide(question, now)
-    rows = tuple(_rows(survey, viewer))
+    answers = decision.answers if decision.kind == "answer" and decision.answers != question.engine else None
+    rows = tuple(_rows(survey, viewer, answers))
     local = local_models.facts(local_models.setup())
     return Composer(
         answering=_answering(survey, decision, local, viewer),
@@ -99,6 +101,7 @@ def composer_for(
             local.label or "The model on this computer",
             composer.local_row(local.note if local.tiny else "", present=local.present),
             current=question.engine == LOCAL,
+            answers=answers == LOCAL,
         ),
         rooms=tuple(_rooms(survey, viewer)),
         first_run=not question.ways,
@@ -163,7 +166,7 @@ def _standings(survey: Survey) -> Iterator[Standing]:
     return (standing for standing, _ in filter(None, found))
 
 
-def _rows(survey: Survey, viewer: Viewer) -> Iterator[tuple[Row, Way]]:
+def _rows(survey: Survey, viewer: Viewer, answers: str | None) -> Iterator[tuple[Row, Way]]:
     labels = [way.label for way in survey.question.ways]
     for standing in _standings(survey):
         way = standing.way
@@ -172,7 +175,8 @@ def _rows(survey: Survey, viewer: Viewer) -> Iterator[tuple[Row, Way]]:
         models = tuple((str(one["id"]), str(one.get("label") or one["id"])) for one in way.listed)
         current = way.slug == survey.question.engine
         says = _says(standing, survey, viewer)
-        yield Row(way.slug, way.engine, label, says, current=current, model=way.model.id, models=models), way
+        row = Row(way.slug, way.engine, label, says, current=current, model=way.model.id, models=models)
+        yield replace(row, answers=way.slug == answers), way
 
 
 def _says(standing: Standing, survey: Survey, viewer: Viewer) -> str:

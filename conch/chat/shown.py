@@ -38,6 +38,16 @@ class By:
     label: str
     model: str
 
+    @property
+    def name(self) -> str:
+        """The name alone; `whose` is what tells it from another that reads the same."""
+        return self.label.partition(" · ")[0]
+
+    @property
+    def whose(self) -> str:
+        """Whose it is, where the label says so."""
+        return self.label.partition(" · ")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:

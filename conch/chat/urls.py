@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from conch.chat import pages, stream, views
+from conch.chat import nacre, pages, stream, views
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -27,5 +27,6 @@ urlpatterns = [
     path("turns/<int:turn_id>/retry", views.retry, name="retry"),
     path("turns/<int:turn_id>/answer-with", views.answer_with, name="answer-with"),
     path("turns/<int:turn_id>/send-now", views.send_now, name="send-now"),
+    path("nacre", nacre.nacre, name="nacre"),
     path("attachments/<int:attachment_id>", pages.attachment, name="attachment"),
 ]

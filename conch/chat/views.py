@@ -42,7 +42,7 @@ async def begin(request: HttpRequest) -> HttpResponse:
 
 def _make(person_id: int, key: str, account: str, model: str) -> int:
     """A chat with that account, or the default; the one that this key has made already."""
-    made = Conversation.objects.filter(person_id=person_id, turns__idempotency_key=key).first()
+    made = Conversation.objects.filter(person_id=person_id, begun_key=key).first()
     if made is not None:
         return made.pk
     known = {one.slug: one.model for one in connected(person_id)} | {"local": local_model()}
@@ -51,7 +51,12 @@ def _make(person_id: int, key: str, account: str, model: str) -> int:
         account, model = start.account, start.model
     now = timezone.now()
     chat = Conversation.objects.create(
-        person_id=person_id, account=account, model=model or known.get(account, ""), created_at=now, updated_at=now
+        person_id=person_id,
+        account=account,
+        model=model or known.get(account, ""),
+        begun_key=key,
+        created_at=now,
+        updated_at=now,
     )
     return chat.pk
 

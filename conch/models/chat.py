@@ -32,8 +32,11 @@ class Conversation(models.Model):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     deleted_at = models.DateTimeField(null=True, default=None)
+    # The key of the message that it was made for: sent twice, that is one chat.
+    begun_key = models.CharField(max_length=200, null=True, default=None)
 
     class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["person", "begun_key"], name="chat_once")]
         indexes: ClassVar = [models.Index(fields=["person", "-updated_at"], name="conversation_latest")]
 
     def __str__(self) -> str:
