@@ -26,10 +26,12 @@ ADDRESS = "server.json"
 LOG = "server.log"
 MODEL_ALIAS = "local"
 LOOK_EVERY = 0.5  # seconds between looks for users
+LOOKS = 200  # at the server's own lock, a hundredth of a second apart
 
 # Exit statuses that `local_process` puts into words.
 COULD_NOT_LOAD = 3
 NO_RUNTIME = 4
+ANOTHER_SERVES = 5
 
 
 def threads() -> int:
@@ -74,36 +76,54 @@ def write_privately(path: Path, text: str) -> None:
     making.replace(path)
 
 
-def until_unused(folder: Path) -> None:
-    """Return when no process uses the server, with the users' lock held: who comes now waits for our end."""
+def until_unused(folder: Path) -> IO[str]:
+    """The users' lock, once no process uses the server: while it is held, who comes now waits for our end."""
     users = (folder / USERS_LOCK).open("a")
-    while True:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+    while not taken(users):
         time.sleep(LOOK_EVERY)
+    return users
+
+
+def taken(file: IO[str]) -> bool:
+    """Whether this file's lock is ours alone now, without waiting for it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def alone_in(folder: Path) -> IO[str] | None:
+    """The server's lock, or None when another one serves. Who looks whether one does has it for an instant, too."""
+    lock = (folder / SERVER_LOCK).open("a")
+    for _ in range(LOOKS):
+        if taken(lock):
+            return lock
+        time.sleep(0.01)
+    return None
 
 
 def serve(model: str, context: int, folder: Path) -> int:
     """Serve until nobody is there any more; the exit status."""
-    with held(folder / SERVER_LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
-        if alone is None:
-            return 0  # another one serves already
-        key = secrets.token_hex(16)
-        try:
-            server = load(model, context, key)
-        except ImportError as error:
-            sys.stderr.write(f"{error}\n")
-            return NO_RUNTIME
-        except RuntimeError as error:
-            sys.stderr.write(f"{error}\n")
-            return COULD_NOT_LOAD
-        address = {"url": f"{server.listening_address}/v1", "key": key, "pid": os.getpid()}
-        write_privately(folder / ADDRESS, json.dumps(address))
-        until_unused(folder)
+    lock = alone_in(folder)
+    if lock is None:
+        return ANOTHER_SERVES
+    key = secrets.token_hex(16)
+    try:
+        server = load(model, context, key)
+    except ImportError as error:
+        sys.stderr.write(f"{error}\n")
+        return NO_RUNTIME
+    except RuntimeError as error:
+        sys.stderr.write(f"{error}\n")
+        return COULD_NOT_LOAD
+    address = {"url": f"{server.listening_address}/v1", "key": key, "pid": os.getpid()}
+    write_privately(folder / ADDRESS, json.dumps(address))
+    with until_unused(folder):
         (folder / ADDRESS).unlink(missing_ok=True)
+        lock.close()  # before the users' lock: whoever waits for that must find no server
         sys.stderr.flush()
-        os._exit(0)  # with both locks held to the last; the native destructors have nothing to save
+        os._exit(0)  # the native destructors have nothing to save
 
 
 if __name__ == "__main__":
