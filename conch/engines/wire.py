@@ -233,10 +233,13 @@ def _openai(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception]]:
 
 
 def _anthropic(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception]]:
-    from anthropic import AnthropicError, AsyncAnthropic
+    from anthropic import AnthropicError, AsyncAnthropic, Omit
 
     sdk = AsyncAnthropic(api_key=key, base_url=base_url, max_retries=0, http_client=http, timeout=http.timeout)
-    sdk._custom_headers = {}  # noqa: SLF001 - ANTHROPIC_CUSTOM_HEADERS has no other switch
+    # The sign-in and the version of the wire that providers.md 2.1 describes, instead of what this SDK's release picks,
+    # and instead of ANTHROPIC_CUSTOM_HEADERS, which has no other switch.
+    headers: dict[str, Any] = {"X-Api-Key": key, "Authorization": Omit(), "anthropic-version": "2023-06-01"}
+    sdk._custom_headers = headers  # noqa: SLF001
     return sdk, AnthropicError
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the engine tests: a provider on loopback, and times."""
+"""Fixtures of the engine tests: a provider on loopback, and the instant that recorded payloads were made for."""
 
 from datetime import UTC, datetime
 
@@ -15,9 +15,3 @@ async def provider():
     made = await Provider().start()
     yield made
     await made.stop()
-
-
-@pytest.fixture
-def now() -> datetime:
-    """The instant that all recorded payloads were made for."""
-    return NOW
