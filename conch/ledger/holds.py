@@ -1,9 +1,10 @@
 """Holding the most that a request can cost, and settling what it did cost (R26–R28, R32, R33).
 
 Every figure of a month is kept twice, by the same steps: the person's total (the row of account "") and the account's.
-A hold is a conditional UPDATE of each: whether it fits is decided by the database while it holds the row, so turns in
-any number of processes can't together pass a budget, on SQLite (one writer) or PostgreSQL (the row is locked and the
-condition is looked at again). The person's row always comes first, so two holds never wait for each other.
+A hold is one conditional statement for each: whether it fits is decided by the database while it has the row to
+itself, so turns in any number of processes can't together pass a budget, on SQLite (one writer) or PostgreSQL (the row
+is locked and the condition is looked at again); a row that isn't there yet begins with it. The person's row always
+comes first, so no two holds wait for each other.
 
 All of it runs inside the transaction of a step (`conch.db`): what isn't committed was never held.
 """
@@ -13,12 +14,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import Case, F, Value, When
 from django.db.transaction import TransactionManagementError
 
 from conch.engines.base import Usage
-from conch.ledger import prices
-from conch.models import Account, Conversation, Entry, MonthTotal
+from conch.ledger import prices, rows
+from conch.models import Entry
 from conch.money import to_nano
 
 # A larger cost for one request is no cost but a mistake of the provider's.
@@ -70,23 +70,9 @@ def hold(
     amount = None if most is None else to_nano(most, up=True)
     if amount:
         _take(person_id, month, account, amount, budget_nano=budget_nano, key_limit_nano=key_limit_nano)
-        _move_conversation(conversation_id, held=amount)
-    entry = Entry.objects.create(
-        person_id=person_id,
-        account=account,
-        engine=engine,
-        model=model,
-        conversation=conversation_id,
-        turn=turn_id,
-        attempt=attempt_id,
-        month=month,
-        state=Entry.State.HELD,
-        hold_nano=amount,
-        input_tokens=input_tokens,
-        consent=consent,
-        at=now,
-    )
-    return int(entry.pk)
+        rows.add_to_chat(conversation_id, held=amount)
+    places = (conversation_id, turn_id, attempt_id)
+    return rows.insert_held(person_id, account, engine, model, places, month, amount, input_tokens, consent, now)
 
 
 def settle(entry_id: int, usage: Usage, now: datetime, *, estimated: bool = False) -> int | None:
@@ -97,40 +83,33 @@ def settle(entry_id: int, usage: Usage, now: datetime, *, estimated: bool = Fals
     the hold, and the entry is marked as estimated. A second settlement changes nothing and returns the first's cost.
     """
     _inside_a_step()
-    entry = Entry.objects.filter(pk=entry_id).first()
+    entry = rows.entry(entry_id)
     if entry is None:
         return None
     if entry.state != Entry.State.HELD:
         return entry.cost_nano
     priced = _priced(entry, usage, estimated=estimated)
     told = entry.input_tokens if usage.input_tokens is None else usage.input_tokens
-    changed = Entry.objects.filter(pk=entry_id, state=Entry.State.HELD).update(
-        state=Entry.State.SETTLED,
-        input_tokens=told,
-        cached_input_tokens=usage.cached_input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_nano=priced.cost_nano,
-        priced_by=priced.by,
-        estimated=priced.estimated,
-        settled_at=now,
-    )
-    if not changed:
-        return Entry.objects.values_list("cost_nano", flat=True).get(pk=entry_id)
+    tokens = (told, usage.cached_input_tokens, usage.output_tokens)
+    if not rows.settle(entry_id, tokens, priced.cost_nano, priced.by.value, priced.estimated, at=now):
+        # Another process was first.
+        entry = rows.entry(entry_id)
+        return entry.cost_nano if entry is not None else None
     _book(entry, priced.cost_nano, held=-(entry.hold_nano or 0))
     if priced.cost_nano:
-        _lower_what_is_left(entry, priced.cost_nano, now)
+        rows.lower_left(entry.person_id, entry.account, priced.cost_nano, now)
     return priced.cost_nano
 
 
 def release(entry_id: int) -> bool:
     """Undo the hold of an attempt that surely cost nothing: no entry stays (R26). False where there is no such hold."""
     _inside_a_step()
-    entry = Entry.objects.filter(pk=entry_id, state=Entry.State.HELD).first()
-    if entry is None or not Entry.objects.filter(pk=entry_id, state=Entry.State.HELD).delete()[0]:
+    entry = rows.entry(entry_id)
+    if entry is None or not rows.release(entry_id):
         return False
     if entry.hold_nano:
-        _move_totals(entry, held=-entry.hold_nano)
-        _move_conversation(entry.conversation, held=-entry.hold_nano)
+        rows.add(entry.person_id, entry.month, entry.account, held=-entry.hold_nano, spent=0, unpriced=0)
+        rows.add_to_chat(entry.conversation, held=-entry.hold_nano)
     return True
 
 
@@ -212,38 +191,19 @@ def _inside_a_step() -> None:
 def _take(
     person_id: int, month: str, account: str, amount: int, *, budget_nano: int | None, key_limit_nano: int | None
 ) -> None:
-    if not _add_held(person_id, month, "", amount, budget_nano):
+    if not rows.add_held(person_id, month, "", amount, _bound(budget_nano)):
         raise NoRoom("budget")
-    if not _add_held(person_id, month, account, amount, key_limit_nano):
-        MonthTotal.objects.filter(person_id=person_id, month=month, account="").update(
-            held_nano=F("held_nano") - amount
-        )
+    if not rows.add_held(person_id, month, account, amount, _bound(key_limit_nano)):
+        rows.give_back(person_id, month, "", amount)
         raise NoRoom("key_limit")
 
 
-def _add_held(person_id: int, month: str, account: str, amount: int, limit: int | None) -> bool:
-    """Add to what a total holds if that fits the limit: the test and the change are one statement."""
-    total = MonthTotal.objects.filter(person_id=person_id, month=month, account=account)
-    fitting = total
-    if limit is not None:
-        if amount > limit:
-            return False
-        fitting = total.filter(spent_nano__lte=Value(min(limit, BIGGEST) - amount) - F("held_nano"))
-    if fitting.update(held_nano=F("held_nano") + amount):
-        return True
-    if limit is not None and total.exists():
-        return False
-    _begin(person_id, month, account)
-    return bool(fitting.update(held_nano=F("held_nano") + amount))
+def _bound(limit: int | None) -> int | None:
+    """A limit as the database can compare it."""
+    return limit if limit is None else max(-BIGGEST, min(limit, BIGGEST))
 
 
-def _begin(person_id: int, month: str, account: str) -> None:
-    """Begin a total, unless somebody else just did."""
-    row = MonthTotal(person_id=person_id, month=month, account=account)
-    MonthTotal.objects.bulk_create([row], ignore_conflicts=True)
-
-
-def _priced(entry: Entry, usage: Usage, *, estimated: bool) -> _Priced:
+def _priced(entry: rows.Held, usage: Usage, *, estimated: bool) -> _Priced:
     """What an attempt cost, by whose word, and whether that is an estimate."""
     said = _said(usage)
     if said:
@@ -258,7 +218,7 @@ def _priced(entry: Entry, usage: Usage, *, estimated: bool) -> _Priced:
         tokens_in or 0,
         usage.cached_input_tokens or 0,
         usage.output_tokens or 0,
-        _known_models(entry),
+        rows.known_models(entry.person_id, entry.account),
         cache_write_tokens=usage.cache_write_tokens or 0,
         at=entry.at,
     )
@@ -276,44 +236,8 @@ def _said(usage: Usage) -> Decimal | None:
     return cost if cost is not None and cost.is_finite() and 0 <= cost < ABSURD_USD else None
 
 
-def _known_models(entry: Entry) -> prices.KnownModels:
-    account = Account.objects.filter(person_id=entry.person_id, slug=entry.account)
-    known = account.values_list("known_models", flat=True).first()
-    return known if isinstance(known, list) else ()
-
-
-def _book(entry: Entry, cost_nano: int | None, *, held: int) -> None:
+def _book(entry: rows.Held | Entry, cost_nano: int | None, *, held: int) -> None:
     spent, unpriced = cost_nano or 0, int(cost_nano is None)
-    _move_totals(entry, held=held, spent=spent, unpriced=unpriced)
-    _move_conversation(entry.conversation, held=held, spent=spent)
-
-
-def _move_totals(entry: Entry, *, held: int, spent: int = 0, unpriced: int = 0) -> None:
-    if not (held or spent or unpriced):
-        return
-    for account in ("", entry.account):
-        total = MonthTotal.objects.filter(person_id=entry.person_id, month=entry.month, account=account)
-        changes = {
-            "held_nano": F("held_nano") + held,
-            "spent_nano": F("spent_nano") + spent,
-            "unpriced": F("unpriced") + unpriced,
-        }
-        if not total.update(**changes):
-            _begin(entry.person_id, entry.month, account)
-            total.update(**changes)
-
-
-def _move_conversation(conversation_id: int | None, *, held: int = 0, spent: int = 0) -> None:
-    if conversation_id is not None and (held or spent):
-        Conversation.objects.filter(pk=conversation_id).update(
-            held_nano=F("held_nano") + held, spent_nano=F("spent_nano") + spent
-        )
-
-
-def _lower_what_is_left(entry: Entry, cost_nano: int, now: datetime) -> None:
-    """Take a cost from what the provider's cap of the key had left; a cap whose reset has passed begins anew."""
-    anew = {"key_resets_at__lte": now, "key_cap_nano__isnull": False}
-    Account.objects.filter(person_id=entry.person_id, slug=entry.account, key_left_nano__isnull=False).update(
-        key_left_nano=Case(When(**anew, then=F("key_cap_nano")), default=F("key_left_nano")) - cost_nano,
-        key_resets_at=Case(When(**anew, then=Value(None)), default=F("key_resets_at")),
-    )
+    if held or spent or unpriced:
+        rows.add(entry.person_id, entry.month, entry.account, held=held, spent=spent, unpriced=unpriced)
+        rows.add_to_chat(entry.conversation, held=held, spent=spent)

@@ -14,6 +14,7 @@ from decimal import Decimal
 import django
 
 THREADS = 4
+CAP = 10**12
 NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)
 
 
@@ -46,9 +47,20 @@ def migrate(threads):
 
 def prepare(threads, month, spent, accounts):
     """Make a person with a chat for each thread of each process; return their ids."""
-    from conch.models import Conversation, MonthTotal, Person
+    from conch.models import Account, Conversation, MonthTotal, Person
 
     person = Person.objects.create(username=f"{month}-{Person.objects.count()}")
+    for slug in accounts:
+        Account.objects.create(
+            person=person,
+            slug=slug,
+            engine="openai",
+            label=slug,
+            connected_at=NOW,
+            known_models=[{"id": "m", "input_price": "0.000001", "output_price": "0.00001"}],
+            key_cap_nano=CAP,
+            key_left_nano=CAP,
+        )
     if spent is not None:
         MonthTotal.objects.create(person=person, month=month, spent_nano=spent)
         MonthTotal.objects.create(person=person, month=month, account=accounts[0], spent_nano=spent)
@@ -132,7 +144,7 @@ def churn(number, *, person, chats, month, accounts, budget, rounds, seed):
             # As the turns do it: grouped with others on the process's writer thread.
             assert step_now(release, entry)
         elif chance.random() < 0.5:
-            step_now(settle, entry, Usage(1, output_tokens=1, cost=amount / 50), NOW)
+            step_now(settle, entry, Usage(1000, output_tokens=chance.randrange(100)), NOW)
         else:
             with transaction.atomic():
                 settle(entry, Usage(1, output_tokens=1, cost=amount / 50), NOW)
@@ -144,15 +156,18 @@ def result(threads, person, month):
     from django.db.models import Sum
 
     from conch.ledger import check
-    from conch.models import Entry, MonthTotal
+    from conch.models import Account, Entry, MonthTotal
 
     total = MonthTotal.objects.get(person=person, month=month, account="")
     entries = Entry.objects.filter(person=person, month=month)
+    lefts = Account.objects.filter(person=person).values_list("key_left_nano", flat=True)
     return {
         "spent": total.spent_nano,
         "held": total.held_nano,
         "booked": entries.aggregate(sum=Sum("cost_nano"))["sum"] or 0,
         "entries": entries.count(),
+        "priced_by": sorted(set(entries.values_list("priced_by", flat=True))),
+        "taken_from_caps": sum(CAP - left for left in lefts),
         "differences": [str(one) for one in check() if one.person_id == person],
     }
 

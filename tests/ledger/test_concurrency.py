@@ -121,7 +121,7 @@ def test_a_keys_own_limit_holds_against_all_of_them_and_the_month_gets_back_what
 
 def test_the_months_total_equals_its_entries_whatever_eight_writers_do(spenders):
     """R28, SQL-01: no lock error, no deadlock, never past the budget, nothing lost, two accounts and shared chats."""
-    made = spenders.one(do="prepare", month="2026-04", spent=None, accounts=["openai"])
+    made = spenders.one(do="prepare", month="2026-04", spent=None, accounts=["openai", "openrouter"])
     budget = to_nano(Decimal("0.50"))
     answers = spenders.all(
         made["chats"], do="churn", person=made["person"], month="2026-04", accounts=["openai", "openrouter"],
@@ -131,4 +131,5 @@ def test_the_months_total_equals_its_entries_whatever_eight_writers_do(spenders)
     kept = spenders.one(do="result", person=made["person"], month="2026-04")
     assert kept["differences"] == []
     assert (kept["held"], kept["spent"]) == (0, kept["booked"])
-    assert 0 < kept["spent"] <= budget
+    assert 0 < kept["spent"] == kept["taken_from_caps"] <= budget
+    assert kept["priced_by"] == ["list", "provider"]
