@@ -85,8 +85,9 @@ def blocks(text: str) -> tuple[list[str], str]:
     Joined, they are the text again. Taking finished blocks off the front and asking again gives the same blocks.
     """
     lines = LINE.findall(text)
-    starts = [token.map[0] for token in _parser().parse(text) if token.level == 0 and token.nesting >= 0 and token.map]
-    if len(starts) < 2 or not lines[starts[-1]].endswith("\n"):
+    whole = "".join(lines if text.endswith("\n") else lines[:-1])
+    starts = [one.map[0] for one in _parser().parse(whole) if one.level == 0 and one.nesting >= 0 and one.map]
+    if len(starts) < 2:
         return [], text
     edges = [0, *starts[1:]]
     finished = ["".join(lines[begin:end]) for begin, end in pairwise(edges)]

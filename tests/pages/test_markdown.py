@@ -153,6 +153,8 @@ def test_the_finished_blocks_are_the_same_however_the_text_arrives(size):
 
     assert (finished, tail) == arrive(DOCUMENT, 10_000)
     assert "".join(finished) + tail == DOCUMENT
+    for end in range(0, len(DOCUMENT), 5):
+        assert arrive(DOCUMENT[:end], size) == arrive(DOCUMENT[:end], 10_000)
 
 
 def test_rendered_block_by_block_an_answer_is_the_same_as_whole():
