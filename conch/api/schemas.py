@@ -96,9 +96,3 @@ class AnswerWith(Given):
     """The account that answers this message now."""
 
     account: Slug
-
-
-class ToolAnswer(Given):
-    """What the person says to a tool that asks."""
-
-    allow: Literal["once", "always", "no"]
