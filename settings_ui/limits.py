@@ -40,10 +40,10 @@ def action(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     @require_POST
-    def wrapped(request: HttpRequest, *args: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, **facts: str) -> HttpResponse:
         here = visit(request)
         keep_pick(here.person, request.POST)
-        return view(request, here, *args)
+        return view(request, here, **facts)
 
     return wrapped
 

@@ -43,7 +43,7 @@ class PriceForm(ModelForm):
     def clean(self) -> dict[str, Any]:
         """No price below zero; an odd one only with the second yes."""
         cleaned = super().clean() or {}
-        for name, price in cleaned.items():
+        for name, price in list(cleaned.items()):
             if isinstance(price, Decimal) and price < 0:
                 self.add_error(name, "A price can't be below zero.")
         doubt = odd(cleaned.get("input_per_million"), cleaned.get("output_per_million"))

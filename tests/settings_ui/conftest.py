@@ -10,8 +10,13 @@ from tests.conftest import make_account, make_person
 
 
 @pytest.fixture
-def signed_in(transactional_db):
-    """Pages of ada, whose pages see what the writer thread wrote."""
+def tables(db):
+    """The database of pages that are looked at; modules whose presses wake turns take `transactional_db` instead."""
+
+
+@pytest.fixture
+def signed_in(tables):
+    """Pages of ada, the owner."""
     person = make_person("ada", is_owner=True, is_staff=True, is_superuser=True)
     client = Client()
     client.force_login(person)
@@ -20,7 +25,7 @@ def signed_in(transactional_db):
 
 
 @pytest.fixture
-def visitor(transactional_db):
+def visitor(tables):
     """Pages of bob, who owns nothing here."""
     person = make_person("bob")
     client = Client()
