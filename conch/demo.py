@@ -124,7 +124,7 @@ def _wishes(simulator: Any, folder: Path) -> list[Wish]:
     paid = simulator.key("sk-ant-simulated-7c1d")
     capped = simulator.key("sk-or-v1-simulated-4f2a", label="sk-or-v1-sim...f2a")
     work.window(300, used=40, resets_in=240, every=180, per_reply=30).window(10080, used=22, resets_in=3 * 86400)
-    home.window(300, used=10, resets_in=300, every=240, per_reply=30).window(10080, used=61, resets_in=5 * 86400)
+    home.window(300, used=10, resets_in=300, every=240, per_reply=30).window(10080, used=15, resets_in=5 * 86400)
     capped.capped(5.0, spent=4.6, resets="monthly")
     for key, who in (
         (work, "the ChatGPT plan of ada@work.example"),

@@ -73,13 +73,14 @@ class App:
             seen.outcome = "told"
             opened(exchange, seen)
             return
+        if request.headers.get("upgrade", "").lower() == "websocket":  # the Codex program then speaks HTTP at once
+            seen.outcome = "no websocket"
+            exchange.answer(426, b"", {"upgrade": "HTTP/1.1"})
+            return
         found = self._routes.get((request.method, request.path))
         if found is None:
             seen.outcome = "no such path"
             exchange.answer(404, {"error": {"message": f"no such path: {request.path}", "type": "not_found"}})
-            return
-        if request.headers.get("upgrade", "").lower() == "websocket":
-            exchange.answer(426, b"", {"upgrade": "HTTP/1.1"})
             return
         provider, route = found
         provider = scenarios.ANTHROPIC if "anthropic-version" in request.headers else provider

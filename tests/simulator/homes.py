@@ -45,7 +45,7 @@ def write_codex_home(folder: Path, key: Key, *, refresh_token: str = "rt-simulat
 
 
 def write_claude_home(folder: Path, key: Key) -> Path:
-    """A claude.ai sign-in in `.claude` of a home; its scope and missing refresh token keep the program on loopback."""
+    """A claude.ai sign-in in this configuration folder; scope and refresh token are such that all stays on loopback."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     signed_in = {
         "accessToken": key.secret,

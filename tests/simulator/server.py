@@ -17,8 +17,15 @@ LARGEST_HEAD = 256 * 1024
 LARGEST_BODY = 128 * 1024 * 1024
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # made once: it is used for every chunk
+
+
 def compact(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    """As JSON without a space; a lone surrogate arrives escaped, as providers send it."""
+    try:
+        return _encode(value).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,14 @@ class Simulator:
         key.home = str(homes.write_codex_home(folder, key))
         return key
 
+    def claude(self, email: str, folder: Path, *, plan: str = "pro", token: str = "") -> Key:
+        """A claude.ai sign-in of that person, as the Claude Code program keeps it in its configuration folder."""
+        name = email.replace("@", "-at-").replace(".", "-")
+        key = self.key(token or f"sk-ant-oat01-{name}", email=email, plan=plan, label=f"{email}'s organization")
+        key.user_id, key.organization = f"acc-{name}", f"org-{name}"
+        key.home = str(homes.write_claude_home(folder, key))
+        return key
+
     def renews(self, refresh_token: str, token: str) -> None:
         """`POST /oauth/token` turns this refresh token into that access token, once."""
         self.app.renewed[refresh_token] = token

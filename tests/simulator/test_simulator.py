@@ -292,6 +292,47 @@ def test_a_claude_plan_has_unified_headers_and_says_which_window_refused(simulat
     assert told["anthropic-ratelimit-unified-representative-claim"] == "five_hour"
 
 
+def test_a_made_up_claude_home_belongs_to_a_plan_that_is_known(simulator, tmp_path):
+    key = simulator.claude("bob@home.example", tmp_path / "bob" / ".claude")
+
+    signed_in = json.loads((tmp_path / "bob" / ".claude" / ".credentials.json").read_text())["claudeAiOauth"]
+    assert signed_in["accessToken"] == key.secret
+    assert signed_in["refreshToken"] is None
+    client = anthropic.Anthropic(base_url=simulator.url, auth_token=key.secret, api_key=None, max_retries=0)
+    assert ask(client, "hi").content[0].text == "You said: hi"
+
+
+def test_a_websocket_is_declined_so_that_the_codex_program_speaks_http(simulator):
+    asked = urllib.request.Request(f"{simulator.url}/backend-api/codex/responses", headers={"Upgrade": "websocket"})
+
+    with pytest.raises(urllib.error.HTTPError) as declined:
+        urllib.request.urlopen(asked)
+
+    assert declined.value.code == 426
+
+
+def test_the_clock_can_stand_at_a_moment_and_its_date_can_be_off(simulator, claude, now):
+    """Times (product.md): which clock is off is told by the response's own Date."""
+    simulator.key("sk-ant-a").refuses("usage_limit", resets_in=3600)
+    simulator.clock.set(now, stands_still=True)
+    simulator.clock.skew = 90
+
+    with pytest.raises(anthropic.BadRequestError) as refused:
+        ask(claude)
+
+    assert refused.value.response.headers["date"] == "Fri, 09 Oct 2026 12:01:30 GMT"
+    assert "regain access on 2026-10-09 at 13:00 UTC" in refused.value.message
+
+
+def test_a_lone_surrogate_arrives_escaped_as_providers_send_it(simulator):
+    simulator.key("sk-a").replies("\ud800 half", pieces=1)
+    body = json.dumps({"model": "gpt-5.5", "input": "hi", "stream": True}).encode()
+    asked = urllib.request.Request(f"{simulator.url}/v1/responses", body, {"Authorization": "Bearer sk-a"})
+
+    with urllib.request.urlopen(asked) as answer:
+        assert "\\ud800 half" in answer.read().decode()
+
+
 def test_a_line_of_ten_megabytes_arrives_whole(simulator, gpt):
     simulator.key("sk-a").replies("", line_bytes=10_000_000)
 
