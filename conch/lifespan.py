@@ -9,8 +9,11 @@ import logging
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError, connection
 
-from conch.engines.registry import engines_in_use
+from conch.engines.registry import engine, engines_in_use, paths
+from conch.ledger import prices
+from conch.models import Account
 from conch.turns.run import all_ended, interrupt_all
 from conch.turns.worker import work
 from conch.turns.writing import keep_writing
@@ -38,7 +41,9 @@ async def _live(receive: Any, send: Any) -> None:
     stop = asyncio.Event()
     beside = asyncio.create_task(work(stop) if settings.CONCH_WORKER else keep_writing(), name="worker")
     await send({"type": "lifespan.startup.complete"})
+    warming = asyncio.create_task(asyncio.to_thread(_warm), name="warming")
     await receive()
+    warming.cancel()
     stop.set()
     await end_turns()
     beside.cancel()
@@ -47,6 +52,19 @@ async def _live(receive: Any, send: Any) -> None:
     for engine in engines_in_use():
         await engine.close()
     await send({"type": "lifespan.shutdown.complete"})
+
+
+def _warm() -> None:
+    """Import the clients of connected accounts and the price list right after the start: else the first turn pays."""
+    try:
+        connected = set(Account.objects.filter(removed_at=None).values_list("engine", flat=True))
+    except DatabaseError:
+        return
+    finally:
+        connection.close()
+    for name in connected & set(paths()):
+        engine(name)
+    prices.warm()
 
 
 async def end_turns(grace: float = GRACE_SECONDS) -> None:

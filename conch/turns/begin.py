@@ -4,6 +4,7 @@
 step, so that a limit costs one commit. A decision is made here and nowhere else; rules are in `routing`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from conch.engines.base import EngineError, LimitReached
 from conch.models import Attempt, Turn
 from conch.turns import answering, handoff, resting
 from conch.turns.accept import unfinished_before
+from conch.turns.events import Event
 from conch.turns.gathering import Begun, Gathered, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
 from routing.decision import decide
@@ -35,7 +37,8 @@ def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: 
         return _wake(turn, owner, so_far, now)
     if not _claim(turn, Turn.State.QUEUED, owner, now):
         return None
-    return _ask(turn, so_far, now, turn.position)
+    # Its place is where it was queued: that event opens the run for those who watch it here.
+    return _ask(turn, so_far, now, turn.position, opening=[Event(turn.position, "queued", {})])
 
 
 def _claim(turn: Turn, state: str, owner: str, now: datetime, **changed: object) -> bool:
@@ -94,10 +97,11 @@ def _again(tried: Tried, growth: Growth, so_far: RunSoFar, now: datetime) -> Beg
     return _ask(turn, so_far, now, growth.position)
 
 
-def _ask(turn: Turn, so_far: RunSoFar, now: datetime, position: int) -> Begun:
+def _ask(turn: Turn, so_far: RunSoFar, now: datetime, position: int, opening: Sequence[Event] = ()) -> Begun:
     gathered = _gather(turn, so_far, now, waiting=False)
     decision = decide(gathered.question, now)
-    return _follow(Telling(turn, now, position), gathered, decision, so_far)
+    begun = _follow(Telling(turn, now, position), gathered, decision, so_far)
+    return replace(begun, events=[*opening, *begun.events])
 
 
 def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Gathered:
