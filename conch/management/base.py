@@ -2,12 +2,16 @@
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
 from django.db import DatabaseError, InterfaceError, connection, connections
+
+CONNECT_SECONDS = 5
 
 
 class _OneLineParser(CommandParser):
@@ -22,6 +26,8 @@ class Command(BaseCommand):
 
     # An empty database is set up first, so that commands work in any order on a new machine.
     sets_up = True
+    # It stays, and so needs the database's pool of connections.
+    serves = False
 
     requires_system_checks: list[str] = []  # noqa: RUF012  Django's own name and type; `doctor` and `up` check
 
@@ -37,9 +43,13 @@ class Command(BaseCommand):
         options = self.create_parser(argv[0], argv[1]).parse_args(argv[2:])
         handle_default_options(options)
         try:
-            if self.sets_up:
-                set_up_if_empty()
-            self.execute(**vars(options))
+            with one_connection():
+                if self.sets_up:
+                    set_up_if_empty()
+                if not self.serves:
+                    self.execute(**vars(options))
+            if self.serves:
+                self.execute(**vars(options))
         except CommandError as error:
             _end(error, error.returncode)
         except (DatabaseError, InterfaceError) as error:
@@ -52,6 +62,24 @@ class Command(BaseCommand):
             sys.exit(130)
         finally:
             connections.close_all()
+
+
+@contextmanager
+def one_connection() -> Iterator[None]:
+    """PostgreSQL without its pool: a command needs none, and a pool that can't connect tries for long, and loudly."""
+    options: dict[str, Any] = connection.settings_dict["OPTIONS"]
+    if connection.vendor != "postgresql":
+        yield
+        return
+    kept = dict(options)
+    options.pop("pool", None)
+    options.setdefault("connect_timeout", CONNECT_SECONDS)
+    try:
+        yield
+    finally:
+        connection.close()
+        options.clear()
+        options.update(kept)
 
 
 def set_up_if_empty() -> None:

@@ -14,6 +14,7 @@ from conch.accounts.people import make_owner
 from conch.accounts.signin import make_link
 from conch.collected import collect_static
 from conch.management.base import Command as Base
+from conch.management.base import one_connection
 from conch.serving import CantListen, base_address, listen, serve, serve_on
 
 __all__ = ["Command", "make_owner", "prepare", "serve"]
@@ -22,7 +23,7 @@ __all__ = ["Command", "make_owner", "prepare", "serve"]
 class Command(Base):
     """Set up, print the link, serve."""
 
-    sets_up = False
+    sets_up, serves = False, True
     help = "Migrate, make the owner, print a one-time sign-in link, serve, and run the background worker beside."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,9 +38,10 @@ class Command(Base):
             listening = listen(options["host"], options["port"])
         except CantListen as error:
             raise CommandError(str(error)) from error
-        prepare()
+        with one_connection():
+            prepare()
+            link = make_link(make_owner(), timezone.now())
         address = base_address(options["host"], listening.getsockname()[1])
-        link = make_link(make_owner(), timezone.now())
         self.stdout.write(f"Conch is at {address}")
         self.stdout.write(f"Sign in: {address}/signin/{link}")
         self.stdout.flush()

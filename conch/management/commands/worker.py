@@ -13,6 +13,7 @@ from conch.management.base import Command as Base
 class Command(Base):
     """Work until told to stop."""
 
+    serves = True
     help = "Run background tasks, routines, waiting turns, sweeps and readings of room; any number on PostgreSQL."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
