@@ -3,7 +3,7 @@
 Which of OpenAI's two interfaces an address speaks is found out by asking: OpenAI itself speaks Responses. Another
 address is asked by Responses first; one that has no such path (404, 405, 501: nothing was accepted, nothing is paid)
 speaks Chat Completions, and is asked that way from then on, for as long as this process runs. A refusal for any other
-reason is a refusal, and the request isn't sent again. (docs/decisions/openai-compatible-servers.md)
+reason is a refusal, and the request isn't sent again.
 """
 
 import re
