@@ -22,6 +22,7 @@ from django.dispatch import receiver
 from django.utils.asyncio import async_unsafe
 
 from conch.models import PriceOverride
+from conch.money import to_nano
 
 # R5: a typical reply's tokens in and out.
 TYPICAL_REPLY = (1500, 500)
@@ -135,11 +136,10 @@ def output_within(
         return None
     if whole <= left:
         return OUTPUT_CAP
-    fits = int((left - without) * OUTPUT_CAP / (whole - without)) if whole > without else 0
-    # `most` is the larger of two lines where two lists price the model: step down to what truly fits.
-    while fits > 0 and (most(engine, model, input_tokens, fits, known_models, at=at) or ZERO) > left:
-        fits = fits * 9 // 10
-    return max(0, fits)
+    # In whole nanodollars, as the hold will be: what fits here fits there.
+    base, span = to_nano(without, up=True), to_nano(whole, up=True) - to_nano(without, up=True)
+    over = to_nano(left) - base
+    return over * OUTPUT_CAP // span if over > 0 and span > 0 else 0
 
 
 def with_a_tenth(tokens: int) -> int:

@@ -105,6 +105,8 @@ def test_changed_twice_in_a_month_the_zone_of_its_beginning_still_decides_it(ada
     """R28."""
     Preferences.objects.update(time_zone="Europe/Berlin")
     MonthTotal.objects.create(person=ada, month="2026-10")
+    change_zone(ada.pk, "Europe/Berlin", NOW)
+    assert Preferences.objects.get().budget_month == ""
     change_zone(ada.pk, "Pacific/Kiritimati", NOW)
     change_zone(ada.pk, "America/Los_Angeles", NOW)
     kept = Preferences.objects.get()

@@ -252,9 +252,9 @@ def test_a_lookup_costs_microseconds_and_no_query(django_assert_num_queries):
     for of in asked:
         prices.typical_reply(*of)
     with django_assert_num_queries(0):
-        started = time.perf_counter()
+        started = time.thread_time()
         for _ in range(10):
             for of in asked:
                 prices.typical_reply(*of)
-        each = (time.perf_counter() - started) / 2000
-    assert each < 200e-6  # about 5 µs on an idle machine; the bound allows for a busy one
+        each = (time.thread_time() - started) / 2000
+    assert each < 500e-6  # a few microseconds on an idle machine; a search through the list takes milliseconds
