@@ -49,8 +49,8 @@ async def _live(receive: Any, send: Any) -> None:
     beside.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await beside
-    for engine in engines_in_use():
-        await engine.close()
+    for used in engines_in_use():
+        await used.close()
     await send({"type": "lifespan.shutdown.complete"})
 
 

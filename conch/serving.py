@@ -2,8 +2,11 @@
 
 import errno
 import os
+import signal
 import socket
+import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from django.conf import settings
 
@@ -58,6 +61,11 @@ def serve(host: str, port: int, workers: int = 1, *, ready: Callable[[str], None
     serve_on(listening, workers)
 
 
+def _told_to_stop(_number: int, _frame: object) -> NoReturn:
+    """Uvicorn passes the signal on once everything has ended: that is the end that was asked for, no failure."""
+    sys.exit(0)
+
+
 def serve_on(listening: socket.socket, workers: int = 1) -> None:
     """Serve on a socket that listens already."""
     import uvicorn
@@ -77,6 +85,8 @@ def serve_on(listening: socket.socket, workers: int = 1) -> None:
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,
     )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _told_to_stop)
     if workers == 1:
         uvicorn.Server(config).run(sockets=[listening])
         return

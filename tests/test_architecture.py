@@ -57,17 +57,24 @@ def module_of(path):
     return name_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
+@cache
 def imports(path):
     """Every module that a file imports, inside functions too; `from package import module` counts as that module."""
+    found = []
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(path)}:{node.lineno} imports relatively"
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                found = (ROOT / (whole.replace(".", "/") + ".py")).exists() or (ROOT / whole.replace(".", "/")).is_dir()
-                yield whole if found else node.module
+            found += [imported(node.module, alias.name) for alias in node.names]
+    return tuple(found)
+
+
+@cache
+def imported(package, name):
+    whole = f"{package}.{name}"
+    path = ROOT / whole.replace(".", "/")
+    return whole if path.with_suffix(".py").exists() or path.is_dir() else package
 
 
 def layer_of(module):
@@ -81,10 +88,14 @@ def layer_of(module):
     return max(fits)[1] if fits else None
 
 
+@cache
 def functions(path):
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node, node.end_lineno - node.lineno + 1
+    """Every function with its length in lines."""
+    return tuple(
+        (node, node.end_lineno - node.lineno + 1)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 @cache

@@ -109,9 +109,15 @@ def test_two_plans_and_two_keys_are_connected_and_keys_wait_for_a_yes(running):
     }
 
 
-def test_pages_are_marked_as_simulated(running):
+def test_every_page_is_marked_as_simulated(running):
+    assert "Simulated" in running.visit("/signin")
     assert "Simulated" in running.sign_in()
-    assert "Simulated" in running.visit("/settings/providers")
+    paths = [f"/settings/{page}" for page in ("providers", "usage", "computer", "you")]
+    marked = {
+        path: "Simulated" in running.visit(path) for path in (*paths, "/settings/connect", "/admin/", "/api/docs")
+    }
+
+    assert marked == dict.fromkeys(marked, True)
 
 
 def test_a_second_demonstration_in_the_same_folder_is_refused(running):

@@ -3,8 +3,6 @@
 import ipaddress
 from urllib.parse import urlsplit
 
-from conch.engines.wire_transport import is_public, public_address
-
 LONGEST = 500
 
 
@@ -37,6 +35,8 @@ async def checked(base_url: str, *, owner: bool) -> str:
 
 
 async def _is_outside(host: str, port: int) -> bool:
+    from conch.engines.wire_transport import is_public, public_address
+
     try:
         return is_public(str(ipaddress.ip_address(host)))
     except ValueError:
@@ -45,6 +45,8 @@ async def _is_outside(host: str, port: int) -> bool:
 
 def is_inside(base_url: str) -> bool:
     """Whether the address is plainly at this machine or its network: the page asks the owner once more."""
+    from conch.engines.wire_transport import is_public
+
     host = urlsplit(base_url).hostname or ""
     try:
         return not is_public(str(ipaddress.ip_address(host)))

@@ -67,16 +67,22 @@ def _with_problem(request: HttpRequest, conversation_id: Any, text: str, status:
 
 
 async def changed(
-    request: HttpRequest, conversation_id: int, *, turn: int | None = None, focus: bool = True, say: str = ""
+    request: HttpRequest,
+    conversation_id: int,
+    *,
+    turn: int | None = None,
+    focus: bool = True,
+    say: str = "",
+    soon: int = 0,
 ) -> HttpResponse:
-    """What an action changed, as parts; without script the chat's page again."""
+    """What an action changed, as parts; without script the chat's page again. `soon`: looks again so many times."""
     if not wants_parts(request):
         place = f"#turn-{turn}" if turn else ""
         return redirect(f"/c/{conversation_id}{place}")
-    return HttpResponse(await look(_parts, request, conversation_id, turn, focus=focus, say=say))
+    return HttpResponse(await look(_parts, request, conversation_id, turn, focus=focus, say=say, soon=soon))
 
 
-def _parts(request: HttpRequest, conversation_id: int, turn: int | None, *, focus: bool, say: str) -> str:
+def _parts(request: HttpRequest, conversation_id: int, turn: int | None, *, focus: bool, say: str, soon: int) -> str:
     chat = own(person_of(request).pk, conversation_id)
-    context = changes(chat, viewer(request), turn=turn, focus=focus, say=say)
+    context = changes(chat, viewer(request), turn=turn, focus=focus, say=say, soon=soon)
     return render_to_string("chat/_changes.html", context, request)

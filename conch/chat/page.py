@@ -61,20 +61,28 @@ def whole(chat: Conversation, viewer: Viewer, *, before: int | None = None, q: s
 
 
 def changes(
-    chat: Conversation, viewer: Viewer, *, turn: int | None = None, focus: bool = False, say: str = ""
+    chat: Conversation,
+    viewer: Viewer,
+    *,
+    turn: int | None = None,
+    focus: bool = False,
+    say: str = "",
+    soon: int = 0,
 ) -> dict[str, Any]:
     """What an action may have changed: its turn, those not answered yet, the one with the latest routed line."""
     rows = read(chat, current(chat).filter(Q(pk=turn or 0) | Q(pk__in=_open(chat)) | Q(pk__in=_routed(chat))))
     shown = present(chat, rows, names_of(chat.person_id), viewer, focus=turn if focus else None)
-    return around(chat, rows, viewer) | {"turns": shown, "known": True, "say": say}
+    return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known": True, "say": say}
 
 
-def news(chat: Conversation, viewer: Viewer, *, have: int, live: int | None, since: datetime) -> dict[str, Any]:
+def news(
+    chat: Conversation, viewer: Viewer, *, have: int, live: int | None, since: datetime, soon: int = 0
+) -> dict[str, Any]:
     """What has changed since a page was shown: turns that came, ended or moved on; not the one it watches."""
     newer = Q(pk__gt=have) | Q(ended_at__gte=since) | Q(pk__in=_open(chat)) | Q(pk__in=_routed(chat))
     rows = read(chat, current(chat).filter(newer).exclude(pk=live or 0, state=Turn.State.RUNNING))
     shown = present(chat, rows, names_of(chat.person_id), viewer)
-    return around(chat, rows, viewer) | {"turns": shown, "known_to": have}
+    return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known_to": have}
 
 
 def _open(chat: Conversation) -> QuerySet[Turn, int]:
@@ -85,19 +93,24 @@ def _routed(chat: Conversation) -> QuerySet[Any, Any]:
     return chat.lines.filter(kind="limit.routed").order_by("-pk").values_list("turn", flat=True)[:1]
 
 
-def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "") -> dict[str, Any]:
-    """What is around the turns: the box, the sidebar, what is looked at again."""
+def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon: int = 0) -> dict[str, Any]:
+    """What is around the turns: the box, the sidebar, what is looked at again.
+
+    `soon`: how many more looks a second apart, while a waiting turn asks its route again.
+    """
     open_turns = list(Turn.objects.filter(pk__in=rows.unfinished).values_list("pk", "state", "until").order_by("pk"))
     running = open_turns[0][0] if open_turns and open_turns[0][1] not in AT_REST else None
     resting = [until for _, state, until in open_turns if state in AT_REST]
     until = min((at for at in resting if at), default=None)
-    soon = until is not None and until - viewer.now < SOON
-    rest_seconds = max(1, int((until - viewer.now).total_seconds()) + 3) if soon and until else None
+    rest_seconds = (
+        max(5, int((until - viewer.now).total_seconds()) + 3) if until and until - viewer.now < SOON else None
+    )
     return {
         "chat": chat,
         "running": running,
         "rests": bool(resting),
-        "rest_seconds": rest_seconds,
+        "rest_seconds": 1 if resting and soon else rest_seconds,
+        "soon": soon - 1 if soon else 0,
         "reload_in": 3 if running else rest_seconds or (20 if resting else None),
         "have": rows.last or 0,
         "since": viewer.now.isoformat(),

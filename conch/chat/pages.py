@@ -39,10 +39,9 @@ def new_chat(request: HttpRequest) -> dict[str, Any]:
     if asked == "local" or any(one.slug == asked for one in accounts):
         account = asked
         model = request.GET.get("model", "") or next((one.model for one in accounts if one.slug == asked), "")
-    gone = request.GET.get("deleted", "")
-    deleted = Conversation.objects.filter(person=person, pk=gone).exclude(deleted_at=None) if gone.isdigit() else None
+    gone = Conversation.objects.filter(person=person, pk=_number(request, "deleted") or 0).exclude(deleted_at=None)
     return {
-        "deleted": deleted.first() if deleted is not None else None,
+        "deleted": gone.first(),
         "chat": None,
         "turns": [],
         "account": account,
@@ -63,10 +62,14 @@ def chat(request: HttpRequest, conversation_id: int) -> HttpResponse:
 def _chat(request: HttpRequest, found: Conversation) -> HttpResponse:
     if found.unread:
         Conversation.objects.filter(pk=found.pk).update(unread=False)
-    before = request.GET.get("before", "")
-    context = whole(found, viewer(request), before=int(before) if before.isdigit() else None)
+    context = whole(found, viewer(request), before=_number(request, "before"))
     context["local"] = local_models.facts(local_models.setup())
     return render(request, "chat/page.html", context)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    given = request.GET.get(name, "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None
 
 
 def _own(request: HttpRequest, conversation_id: int) -> Conversation:
@@ -91,7 +94,6 @@ def chats(request: HttpRequest) -> HttpResponse:
 def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """What has changed in a chat since its page was shown: `have` its last turn, `live` the one it watches, `since`."""
     found = _own(request, conversation_id)
-    have, live = request.GET.get("have", ""), request.GET.get("live", "")
     try:
         since = datetime.fromisoformat(request.GET.get("since", ""))
     except ValueError:
@@ -101,9 +103,10 @@ def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
     context = news(
         found,
         viewer(request),
-        have=int(have) if have.isdigit() else 0,
-        live=int(live) if live.isdigit() else None,
+        have=_number(request, "have") or 0,
+        live=_number(request, "live"),
         since=since,
+        soon=_number(request, "soon") or 0,
     )
     Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
     return render(request, "chat/_changes.html", context)

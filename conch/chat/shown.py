@@ -255,10 +255,10 @@ def _problem(turn: Turn, by: By | None, viewer: Viewer) -> ShownLine | None:
 
 
 def _stopped(turn: Turn) -> Said:
-    if not turn.answer and not turn.account:
-        return say("Not sent.", tone=CALM, icon="stop", buttons=(RETRY,))
-    buttons = (Button("Continue", "continue"), RETRY) if turn.answer else (RETRY,)
-    return say("You stopped this answer.", tone=CALM, icon="stop", buttons=buttons)
+    if not turn.answer:
+        return say("You cancelled this message. It wasn’t answered.", tone=CALM, icon="stop", buttons=(RETRY,))
+    go_on = Button("Continue", "continue")
+    return say("You stopped this answer.", tone=CALM, icon="stop", buttons=(go_on, RETRY))
 
 
 def _written(attempts: Iterable[Attempt], turn: Turn, names: Names) -> tuple[Written, ...]:

@@ -23,6 +23,8 @@ from conch.turns.accept import checked
 from conch.turns.errors import NotHere, NotNow, TooMuch
 
 MOST_CAP = Decimal(1_000_000)
+# A waiting turn that asks its route again has its answer within a few looks, a second apart.
+LOOKS = 5
 
 
 @require_POST
@@ -133,7 +135,7 @@ async def retry(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Answer anew, or ask the route of a waiting turn again."""
     chat_id = await _chat_of(request, turn_id)
     await doors.retry(person_of(request).pk, turn_id)
-    return await changed(request, chat_id, turn=turn_id)
+    return await changed(request, chat_id, turn=turn_id, soon=LOOKS)
 
 
 @require_POST
@@ -167,7 +169,8 @@ async def switch_back(request: HttpRequest, conversation_id: int) -> HttpRespons
 async def carry_on(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """End Switch back (R23)."""
     await doors.carry_on(person_of(request).pk, conversation_id)
-    return await changed(request, conversation_id, turn=await look(_routed, request, conversation_id))
+    turn = await look(_routed, request, conversation_id)
+    return await changed(request, conversation_id, turn=turn, soon=LOOKS)
 
 
 def _routed(request: HttpRequest, conversation_id: int) -> int | None:
@@ -185,7 +188,7 @@ async def account(request: HttpRequest, conversation_id: int) -> HttpResponse:
         raise NotNow("no_account", "That account isn’t connected any more. Choose another.")
     model = request.POST.get("model", "")[:200] or known[slug]
     await doors.choose(person.pk, conversation_id, slug, model)
-    return await changed(request, conversation_id, focus=False, say="Saved.")
+    return await changed(request, conversation_id, focus=False, say="Saved.", soon=LOOKS)
 
 
 @require_POST
@@ -200,7 +203,7 @@ async def cap(request: HttpRequest, conversation_id: int) -> HttpResponse:
     if amount is not None and not (amount.is_finite() and 0 <= amount <= MOST_CAP):
         raise TooMuch("The amount is a number of dollars from 0 on, like 2.00.")
     await doors.raise_cap(person_of(request).pk, conversation_id, amount)
-    return await changed(request, conversation_id, focus=False, say="Saved.")
+    return await changed(request, conversation_id, focus=False, say="Saved.", soon=LOOKS)
 
 
 @require_POST

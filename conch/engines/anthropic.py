@@ -98,6 +98,10 @@ class Anthropic:
             if isinstance(entry, Mapping) and entry.get("id")
         ]
 
+    def prepare(self) -> None:
+        """Load what the first turn would otherwise wait for. Blocking."""
+        self.clients.prepare()
+
     async def close(self) -> None:
         """Close the connections."""
         await self.clients.close()

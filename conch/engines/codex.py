@@ -97,18 +97,22 @@ class Codex:
         return (await self._tokens(access)).identity
 
     async def models(self, access: Access) -> Sequence[Model]:
-        """What the plan can answer with; where the backend has no list, the models known to be there."""
+        """What the plan can answer with; where the backend gives no list, what is known and the account's own model."""
         try:
             reading = await self._read(access, f"/codex/models?client_version={VERSION}")
         except (SignedOut, Unreachable):
             raise
         except EngineError:
-            known = self.preferred_models[0]
-            return [Model(known, model_label(known), tools=True, images=True)]
+            known = dict.fromkeys(filter(None, (self.preferred_models[0], access.model)))
+            return [Model(model, model_label(model), tools=True, images=True) for model in known]
         listed = reading.body.get("models") if isinstance(reading.body, Mapping) else None
         entries = [entry for entry in listed or () if isinstance(entry, Mapping) and entry.get("slug")]
         shown = [entry for entry in entries if entry.get("visibility") in {None, "list"}]
         return [_model(entry) for entry in sorted(shown, key=lambda entry: count(entry.get("priority")) or 0)]
+
+    def prepare(self) -> None:
+        """Load what the first turn would otherwise wait for. Blocking."""
+        self.clients.prepare()
 
     async def close(self) -> None:
         """Close the connections."""

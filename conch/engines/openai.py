@@ -30,10 +30,9 @@ from conch.engines.wire_responses import responses_body, stream_responses
 from conch.engines.wire_text import count, model_label
 
 NO_SUCH_PATH = {404, 405, 501}
-_NOT_FOR_CHAT = re.compile(
-    r"embed|whisper|tts|dall-e|moderation|realtime|audio|transcribe|image|sora|babbage|davinci|instruct|rerank|-search-",
-    re.IGNORECASE,
-)
+_NOT_FOR_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|dall-e|moderation|transcribe", re.IGNORECASE)
+# Names of OpenAI's own; elsewhere "instruct" is what a model for chat is called.
+_NOT_FOR_CHAT_OF_OPENAI = re.compile(r"realtime|audio|image|sora|babbage|davinci|instruct|-search-")
 
 
 class OpenAI:
@@ -90,9 +89,15 @@ class OpenAI:
         reading = await self._client(access).read("/models")
         listed = reading.body.get("data") if isinstance(reading.body, Mapping) else None
         entries = [entry for entry in listed or () if isinstance(entry, Mapping) and entry.get("id")]
+        entries = [entry for entry in entries if not _NOT_FOR_CHAT.search(str(entry["id"]))]
         if self._base(access) == self.official_base_url:
+            entries = [entry for entry in entries if not _NOT_FOR_CHAT_OF_OPENAI.search(str(entry["id"]))]
             entries.sort(key=lambda entry: -(count(entry.get("created")) or 0))
-        return [_model(entry) for entry in entries if not _NOT_FOR_CHAT.search(str(entry["id"]))]
+        return [_model(entry) for entry in entries]
+
+    def prepare(self) -> None:
+        """Load what the first turn would otherwise wait for. Blocking."""
+        self.clients.prepare()
 
     async def close(self) -> None:
         """Close the connections."""

@@ -71,6 +71,10 @@ class OpenRouter:
         listed = reading.body.get("data") if isinstance(reading.body, Mapping) else None
         return [_model(entry) for entry in listed or () if isinstance(entry, Mapping) and entry.get("id")]
 
+    def prepare(self) -> None:
+        """Load what the first turn would otherwise wait for. Blocking."""
+        self.clients.prepare()
+
     async def close(self) -> None:
         """Close the connections."""
         await self.clients.close()

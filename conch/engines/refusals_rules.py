@@ -92,7 +92,7 @@ def _codex_limit(told: Told, now: datetime) -> LimitReached:
     name = told.headers.get(f"x-{meter}-limit-name", "") if meter not in {"", "codex"} else ""
     until = resets.reset(told.error.get("resets_at"), told.error.get("resets_in_seconds"), told.headers, now)
     if until is None and not reached.startswith("workspace_"):
-        until = windows.full_until(room, scope=name)
+        until = resets.bounded(windows.full_until(room, scope=name), now, longest=resets.LONGEST_MONTH)
     scope = "money" if reached.endswith("credits_depleted") else "limit"
     return told.limit(now, until=until, scope=scope, room=room, model=told.model if name else "")
 

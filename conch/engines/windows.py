@@ -120,19 +120,29 @@ def _slots(slots: Mapping[str, Any], headers: Mapping[str, str], now: datetime, 
         yield WindowReading(
             name=f"{scope} {name}" if scope else name,
             used_percent=percent(window.get("used_percent")),
-            resets_at=resets.reset(
-                window.get("reset_at"), window.get("reset_after_seconds"), headers, now, longest=longest(minutes)
-            ),
+            resets_at=_resets_at(window, headers, now, longest(minutes)),
             models=(scope.lower(),) if scope else (),
             length_minutes=round(minutes) if minutes and minutes >= 1 else None,
         )
 
 
+def _resets_at(
+    window: Mapping[str, Any], headers: Mapping[str, str], now: datetime, longest: timedelta
+) -> datetime | None:
+    """When it starts anew. One that has passed is kept: it says that the window is over, whatever it reads (R6)."""
+    at = resets.reset(window.get("reset_at"), window.get("reset_after_seconds"), headers, now, longest=longest)
+    said = resets.instant(window.get("reset_at"))
+    if at is not None or said is None:
+        return at
+    ours = said + timedelta(seconds=resets.clock_off(headers, now) or 0)
+    return ours if ours <= now else None
+
+
 def full_until(room: Room | None, *, scope: str = "") -> datetime | None:
     """When the windows that read 100% are all over: the latest of their resets. `scope`: of that one meter."""
     of = [window for window in (room.windows if room else ()) if window.models == ((scope.lower(),) if scope else ())]
-    over = [window.resets_at for window in of if (window.used_percent or 0) >= 100 and window.resets_at]
-    return max(over, default=None)
+    full = [window.resets_at for window in of if (window.used_percent or 0) >= 100 and window.resets_at]
+    return max(full, default=None)
 
 
 def openrouter_key(body: Any, headers: Mapping[str, str], now: datetime) -> Room:

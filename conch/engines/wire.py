@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -194,6 +195,13 @@ class Clients:
                 kept.popitem(last=False)
         kept.move_to_end(place)
         return kept[place]
+
+    def prepare(self) -> None:
+        """Import the SDK and read the certificates now (0.7 s), so that the first turn needn't. Blocking."""
+        from conch.engines import wire_transport
+
+        wire_transport.tls()
+        import_module("anthropic" if self._speaks is Speaks.ANTHROPIC else "openai")
 
     async def close(self) -> None:
         """Close this loop's connections."""

@@ -19,7 +19,7 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keep
 
 def connections(*, public_only: bool) -> httpx2.AsyncClient:
     """One pool of connections. Accounts of one host share them, so nothing of one may stay on them (cookies)."""
-    made = httpx2.AsyncHTTPTransport(verify=_tls(), trust_env=False, limits=LIMITS)
+    made = httpx2.AsyncHTTPTransport(verify=tls(), trust_env=False, limits=LIMITS)
     transport = Bounded(PublicOnly(made) if public_only else made)
     no_cookies = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     return httpx2.AsyncClient(
@@ -33,7 +33,8 @@ def connections(*, public_only: bool) -> httpx2.AsyncClient:
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def tls() -> ssl.SSLContext:
+    """The certificates that are trusted: the system's, whatever the environment says. Read once, for all."""
     return httpx2.create_ssl_context(trust_env=False)
 
 

@@ -150,15 +150,21 @@ async def test_models_that_cannot_chat_are_left_out(provider):
         "text-embedding-3-large",
         "gpt-5.5-mini",
         "whisper-1",
-        "gpt-image-1",
+        "tts-1",
         "models/gemini-2.5-flash",
+        "llama-8b-instruct",
     ]
     provider.says({"data": [{"id": name, "object": "model"} for name in listed]})
     engine = OpenAI()
     models = await engine.models(Access("o", provider.url, "sk-x"))
     await engine.close()
-    assert [model.id for model in models] == ["gpt-5.5", "gpt-5.5-mini", "gemini-2.5-flash"]
-    assert [model.label for model in models] == ["GPT-5.5", "GPT-5.5 Mini", "gemini-2.5-flash"]
+    assert [model.id for model in models] == ["gpt-5.5", "gpt-5.5-mini", "gemini-2.5-flash", "llama-8b-instruct"]
+    assert [model.label for model in models] == [
+        "GPT-5.5",
+        "GPT-5.5 Mini",
+        "gemini-2.5-flash",
+        "llama-8b-instruct",
+    ]
 
 
 async def test_the_organisation_is_read_from_the_models_answer(provider):

@@ -54,6 +54,13 @@ def test_zeros_without_a_reset_are_no_figures():
     assert windows.codex_headers({}, NOW) is None
 
 
+def test_rst_03_a_window_that_is_over_says_so():
+    """RST-03, R6: full by an old reading, its reset past: the reset is kept, so that nobody takes it for full."""
+    window = {"used_percent": 100, "limit_window_seconds": 18000, "reset_at": 1791547000}
+    (read,) = windows.codex_usage({"rate_limit": {"primary_window": window}}, {}, NOW).windows
+    assert read.resets_at == datetime.fromtimestamp(1791547000, UTC) < NOW
+
+
 def test_win_03_an_event_without_windows_erases_nothing():
     """WIN-03: nothing is read from it, so nothing is merged."""
     event = {"limit_id": "premium", "rate_limits": {"primary": None, "secondary": None}}
