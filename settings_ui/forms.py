@@ -212,3 +212,22 @@ class TryForm(ConchForm):
         widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": "Write something first."},
     )
+
+
+class DeleteForm(ConchForm):
+    """The own name, typed, before everything is deleted."""
+
+    name = forms.CharField(
+        label="Your name", max_length=150, error_messages={"required": "Type your name to delete everything."}
+    )
+
+    def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.person = person
+        self.fields["name"].help_text = f"Type {person.username}."
+
+    def clean_name(self) -> str:
+        """The name, exactly."""
+        if self.cleaned_data["name"] != self.person.username:
+            raise forms.ValidationError("That isn’t your name. Nothing was deleted.")
+        return str(self.cleaned_data["name"])

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from settings_ui import accounts, computer, connecting, limits, providers, usage, you
+from settings_ui import accounts, computer, connecting, leaving, limits, providers, usage, you
 
 urlpatterns: list[URLPattern] = [
     path("", RedirectView.as_view(pattern_name="settings-providers"), name="settings"),
@@ -36,6 +36,8 @@ urlpatterns: list[URLPattern] = [
     path("you/password", you.password, name="settings-password"),
     path("you/tokens", you.make_token, name="settings-token"),
     path("you/tokens/<int:token_id>/revoke", you.revoke_token, name="settings-token-revoke"),
+    path("you/export", leaving.export, name="settings-export"),
+    path("you/delete", leaving.delete, name="settings-delete"),
     path("you/link", you.link, name="settings-link"),
     path("you/sessions/end", you.end_others, name="settings-sessions-end"),
     path("you/sessions/<str:name>/end", you.end_session, name="settings-session-end"),

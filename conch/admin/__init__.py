@@ -4,13 +4,14 @@ import csv
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from conch.accounts.signin import make_link
 from conch.admin.filters import AccountFilter, MonthFilter
 from conch.admin.prices import PriceForm
 from conch.models import Account, Conversation, Entry, Person, PriceOverride, Refusal
@@ -249,6 +250,20 @@ class PersonAdmin(PeopleAdmin):
         ("When", {"fields": ("last_login", "date_joined")}),
     )
     readonly_fields = ("last_login", "date_joined")
+
+    actions = ("signin_link",)
+
+    @admin.action(description="Make a one-time sign-in link to hand over")
+    def signin_link(self, request: HttpRequest, queryset: QuerySet[Person]) -> None:
+        """Invite somebody, or let them in again: a link that signs in as them, once, within ten minutes."""
+        people = list(queryset[:2])
+        if len(people) != 1:
+            self.message_user(request, "Choose one person: a link signs in as one.", messages.ERROR)
+        elif people[0].is_owner and people[0].pk != request.user.pk:
+            self.message_user(request, "The owner makes their own links.", messages.ERROR)
+        else:
+            address = request.build_absolute_uri(f"/signin/{make_link(people[0], timezone.now())}")
+            self.message_user(request, f"For {people[0].username}, once, within ten minutes: {address}")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """The owner of the machine stays."""

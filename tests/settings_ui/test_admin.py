@@ -150,3 +150,26 @@ def test_the_owner_cannot_be_deleted(signed_in):
     owner = Person.objects.get(is_owner=True)
 
     assert signed_in.post(f"/admin/conch/person/{owner.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_somebody_is_invited_by_a_link_that_signs_in_once(signed_in, client):
+    person = Person.objects.create(username="carl")
+    posted = {"action": "signin_link", "_selected_action": [person.pk]}
+
+    page = signed_in.post("/admin/conch/person/", posted, follow=True).content.decode()
+
+    link = re.search(r"http://testserver(/signin/[\w-]+)", page)[1]
+    assert client.post(link).status_code == 302
+    assert client.get("/settings/you").status_code == 200
+    assert client.post(link).status_code == 410
+
+
+def test_nobody_else_makes_the_owners_link(visitor, signed_in):
+    Person.objects.filter(username="bob").update(is_staff=True, is_superuser=True)
+    owner = Person.objects.get(is_owner=True)
+    posted = {"action": "signin_link", "_selected_action": [owner.pk]}
+
+    page = visitor.post("/admin/conch/person/", posted, follow=True).content.decode()
+
+    assert "/signin/" not in page.replace("/signin/out", "")
+    assert "The owner makes their own links." in page
