@@ -9,7 +9,7 @@ from django.db import connection
 
 from conch import ledger
 from conch.accounts.room import keep_reading, record_answer, record_refusal
-from conch.engines.base import EngineError, LimitReached, Room, Usage
+from conch.engines.base import EngineError, LimitReached, Room, SignedOut, Usage
 from conch.models import Account, Attempt, Entry, Line, Turn, TurnEvent
 from conch.money import from_nano, plain
 from conch.turns import tokens
@@ -91,7 +91,12 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
     said: dict[str, Any] = {"said": error.said[:2000]} if error is not None else {}
     if refusal is not None and tried.account_id is not None:
         kept = record_refusal(
-            tried.account_id, refusal, now, turn_started=tried.started_at, model=refusal.model or tried.model
+            tried.account_id,
+            refusal,
+            now,
+            turn_started=tried.started_at,
+            model=refusal.model or tried.model,
+            rooms=tried.rooms,
         )
         kind = "money" if refusal.scope == "money" else ("limit" if kept.kind == "blocked" else "refused")
         said |= {"refusal_kind": kind, "refusal_until": kept.until}
@@ -104,6 +109,7 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
         ended_at=now,
         **said,
     )
+    _note_sign_in(tried, state, error)
     freed = tried.entry_id is not None
     if tried.account_id is not None:
         for room in tried.rooms:
@@ -111,6 +117,18 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
         if state == "done":
             freed = record_answer(tried.account_id, tried.model, turn_started=tried.started_at) or freed
     return freed
+
+
+def _note_sign_in(tried: Tried, state: str, error: EngineError | None) -> None:
+    """A sign-in or key that isn't accepted is known as such from now on; one that answered is well again (R36)."""
+    if tried.account_id is None:
+        return
+    account = Account.objects.filter(pk=tried.account_id)
+    if isinstance(error, SignedOut):
+        account.filter(state=Account.State.OK, sealed_key="").update(state=Account.State.SIGNED_OUT)
+        account.filter(state=Account.State.OK).exclude(sealed_key="").update(state=Account.State.WRONG_KEY)
+    elif state == "done":
+        account.exclude(state__in=[Account.State.OK, Account.State.DISABLED]).update(state=Account.State.OK)
 
 
 def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None:

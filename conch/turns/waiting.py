@@ -57,3 +57,18 @@ def next_moment(now: datetime) -> datetime | None:
     """When the next waiting turn is due, if one is known of."""
     waiting = Turn.objects.filter(state=Turn.State.WAITING, wake_at__gt=now).order_by("wake_at")
     return waiting.values_list("wake_at", flat=True).first()
+
+
+def mend_clock(now: datetime) -> int:
+    """Our clock was set back: no wait gets longer by that than it was at first (product.md, Times)."""
+    mended = 0
+    future = Turn.objects.filter(state=Turn.State.WAITING, waiting_since__gt=now + timedelta(minutes=1))
+    for turn in future.only("waiting_since", "wake_at", "until"):
+        assert turn.waiting_since is not None
+        back = turn.waiting_since - now
+        mended += Turn.objects.filter(pk=turn.pk, waiting_since=turn.waiting_since).update(
+            waiting_since=now,
+            wake_at=None if turn.wake_at is None else turn.wake_at - back,
+            until=None if turn.until is None else turn.until - back,
+        )
+    return mended

@@ -9,7 +9,10 @@ from collections.abc import Awaitable, Callable
 
 from django.db import DatabaseError
 
+from conch import ledger
+from conch.accounts import meters
 from conch.db import look, step
+from conch.models import Account
 from conch.turns import recovery, waiting
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import start
@@ -19,6 +22,7 @@ logger = logging.getLogger("conch.worker")
 
 LOOK_SECONDS = 1.0
 SWEEP_SECONDS = 10.0
+METER_SECONDS = 20.0
 
 _woken: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}
 
@@ -34,7 +38,10 @@ async def work(stop: asyncio.Event, clock: Clock = SYSTEM) -> None:
     """Work until `stop` is set. A database that is away is waited for."""
     loop = asyncio.get_running_loop()
     event = _woken[loop] = asyncio.Event()
-    writing = loop.create_task(keep_writing(clock), name="writing")
+    beside = [
+        loop.create_task(keep_writing(clock), name="writing"),
+        loop.create_task(_keep_meters(clock), name="meters"),
+    ]
     swept = 0.0
     try:
         while not stop.is_set():
@@ -46,7 +53,8 @@ async def work(stop: asyncio.Event, clock: Clock = SYSTEM) -> None:
             await _either(event, stop)
     finally:
         _woken.pop(loop, None)
-        writing.cancel()
+        for task in beside:
+            task.cancel()
 
 
 async def _round(what: Callable[[Clock], Awaitable[None]], clock: Clock) -> None:
@@ -72,8 +80,26 @@ async def look_round(clock: Clock = SYSTEM) -> None:
 
 
 async def sweep(clock: Clock = SYSTEM) -> None:
-    """End the turns whose process is gone, and run what waited behind them."""
+    """End the turns whose process is gone, run what waited behind them, settle what they held."""
+    await step(waiting.mend_clock, clock.now())
     for turn_id in await look(recovery.lapsed, clock.now()):
         following = await step(recovery.interrupt, turn_id, clock.now())
         if following is not None:
             start(following, clock=clock)
+    await step(ledger.orphans, clock.now())
+
+
+async def _keep_meters(clock: Clock) -> None:
+    """Read meters beside the rest: a slow provider keeps nobody waiting."""
+    while True:
+        await asyncio.sleep(METER_SECONDS)
+        await _round(read_meters, clock)
+
+
+async def read_meters(clock: Clock = SYSTEM) -> None:
+    """Read the meters that are due; who may answer again is asked at once (R16, R29)."""
+    for account_id in await look(meters.due, clock.now()):
+        if await meters.read(account_id, clock.now()):
+            person = await look(Account.objects.values_list("person_id", flat=True).get, pk=account_id)
+            await step(waiting.ask_again, person, clock.now())
+            wake()
