@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --require-virtualenv
 INSTALL := $(PIP) install --quiet --require-hashes --only-binary=:all:
 SOURCES := conch routing settings_ui tests manage.py
 
-.PHONY: help run demo test browser check lint types audit lock clean
+.PHONY: help run demo test check lint types prove audit lock clean
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
@@ -33,6 +33,11 @@ lint: .venv/.test
 
 types: .venv/.test
 	$(PY) -m mypy conch routing settings_ui manage.py
+
+prove: .venv/.test  ## the decision alone: every branch of its core is run by its tests, every combination of a small world
+	$(PY) -m pytest tests/routing -q --cov=routing --cov-report= $(ARGS)
+	$(PY) -m coverage report --show-missing --fail-under=100 --include='$(CORE)'
+CORE := routing/facts.py,routing/choices.py,routing/room.py,routing/ranking.py,routing/decision.py,routing/outcome.py,routing/plan.py,routing/survey.py,routing/waiting.py
 
 # The audit asks a service on the network. Where that can't be reached nothing was audited, and it says so.
 audit: .venv/.test

@@ -9,7 +9,7 @@ from routing.choices import account_words
 from routing.decision import would_answer
 from routing.facts import KEY, LOCAL, Budget, Question
 from routing.outcome import Limit, ModelRef, Skip
-from routing.room import Room
+from routing.room import Room, amount
 from routing.survey import Seen, Survey, ref
 
 
@@ -87,8 +87,8 @@ def plan(question: Question, now: datetime) -> Plan:
 def _choice(seen: Seen) -> PlanChoice:
     best = seen.best()
     way = best.way
-    bounds = [limit for limit in (way.own_limit,) if limit is not None]
-    binds = bool(bounds) and way.spent + way.held >= bounds[0] - (way.smallest or 0)
+    own_limit = None if way.own_limit is None else amount(way.own_limit)
+    binds = own_limit is not None and way.spent + way.held + (way.smallest or 0) >= own_limit
     return PlanChoice(
         id=seen.choice.id,
         label=seen.label,
@@ -101,6 +101,6 @@ def _choice(seen: Seen) -> PlanChoice:
         per_reply=way.per_reply if way.billing == KEY else None,
         skip=seen.why().skip,
         engine=way.engine,
-        own_limit=way.own_limit,
+        own_limit=own_limit,
         own_limit_binds=binds,
     )

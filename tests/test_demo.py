@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -24,7 +25,9 @@ class Demonstration:
         self.data = data
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONCH_", "DJANGO_"))}
         self.environment = kept | {"CONCH_DATA": str(data), "DATABASE_URL": "postgres://nobody@127.0.0.1:1/real"}
-        self.process = self.manage("demo", "--port", "0")
+        self.taken = socket.create_server(("127.0.0.1", 0))  # as by a Conch that runs already
+        self.port = self.taken.getsockname()[1]
+        self.process = self.manage("demo", CONCH_PORT=str(self.port))
         self.said = [self.process.stdout.readline() for _ in range(4)]
         self.address = self.said[0].split()[-1] if self.said[0] else ""
         cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
@@ -61,6 +64,7 @@ class Demonstration:
     def end(self):
         self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=60)
+        self.taken.close()
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +122,11 @@ def test_every_page_is_marked_as_simulated(running):
     }
 
     assert marked == dict.fromkeys(marked, True)
+
+
+def test_beside_a_conch_that_runs_already_it_takes_a_free_port(running):
+    assert running.address.startswith("http://127.0.0.1:")
+    assert not running.address.endswith(f":{running.port}")
 
 
 def test_a_second_demonstration_in_the_same_folder_is_refused(running):

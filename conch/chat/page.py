@@ -1,10 +1,11 @@
 """What a page of a chat shows, whole or in parts: the same templates either way, in a fixed number of queries."""
 
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from conch.chat import sidebar
 from conch.chat.composing import Composer, composer_for
@@ -85,6 +86,16 @@ def news(
     return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known_to": have}
 
 
+def stamp_of(chat: Conversation) -> str:
+    """What a page that looks again compares: the same stamp, nothing to show."""
+    open_turns = list(_open(chat).order_by("pk").values_list("pk", "state"))
+    lines = chat.lines.aggregate(count=Count("pk"), last=Max("at"))
+    mine = Conversation.objects.filter(person_id=chat.person_id)
+    others = mine.aggregate(last=Max("updated_at"), unread=Count("pk", filter=Q(unread=True, deleted_at=None)))
+    facts = (open_turns, chat.account, chat.model, chat.waits_until, lines, others)
+    return sha256(repr(facts).encode()).hexdigest()[:16]
+
+
 def _open(chat: Conversation) -> QuerySet[Turn, int]:
     return current(chat).exclude(state__in=Turn.ENDS).values_list("pk", flat=True)
 
@@ -109,6 +120,8 @@ def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon:
         "chat": chat,
         "running": running,
         "rests": bool(resting),
+        "behind": len(open_turns) > 1,
+        "stamp": stamp_of(chat),
         "rest_seconds": 1 if resting and soon else rest_seconds,
         "soon": soon - 1 if soon else 0,
         "reload_in": 3 if running else rest_seconds or (20 if resting else None),

@@ -13,7 +13,7 @@ from conch.accounts.defaults import connected, start_of
 from conch.accounts.zones import preferences_of
 from conch.chat import exports, sidebar
 from conch.chat.answers import person_of, viewer, wants_parts
-from conch.chat.page import new_key, news, own, shell_of, whole
+from conch.chat.page import new_key, news, own, shell_of, stamp_of, whole
 from conch.engines import local_models
 from conch.models import Attachment, Conversation
 from conch.turns.errors import NotHere
@@ -92,7 +92,10 @@ def chats(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
-    """What has changed in a chat since its page was shown: `have` its last turn, `live` the one it watches, `since`."""
+    """What has changed in a chat since its page was shown: `have` its last turn, `live` the one it watches, `since`.
+
+    The same stamp (`v`): nothing has.
+    """
     found = _own(request, conversation_id)
     try:
         since = datetime.fromisoformat(request.GET.get("since", ""))
@@ -100,14 +103,11 @@ def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
         since = timezone.now()
     if since.tzinfo is None:
         raise Http404
-    context = news(
-        found,
-        viewer(request),
-        have=_number(request, "have") or 0,
-        live=_number(request, "live"),
-        since=since,
-        soon=_number(request, "soon") or 0,
-    )
+    soon = _number(request, "soon") or 0
+    have, live = _number(request, "have") or 0, _number(request, "live")
+    if request.GET.get("v") == stamp_of(found) and not soon:
+        return HttpResponse(status=204)
+    context = news(found, viewer(request), have=have, live=live, since=since, soon=soon)
     Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
     return render(request, "chat/_changes.html", context)
 

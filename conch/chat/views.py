@@ -16,7 +16,7 @@ from conch.chat.page import changes as changes_of
 from conch.chat.page import new_key, own, own_turn
 from conch.db import look, step, step_now
 from conch.engines.base import Image
-from conch.models import Conversation
+from conch.models import Conversation, Turn
 from conch.pictures import NotAPicture, picture
 from conch.turns import doors
 from conch.turns.accept import checked
@@ -153,7 +153,15 @@ async def send_now(request: HttpRequest, turn_id: int) -> HttpResponse:
     """*Send now instead* (R35)."""
     chat_id = await _chat_of(request, turn_id)
     await doors.send_now(person_of(request).pk, turn_id)
-    return await changed(request, chat_id, turn=turn_id)
+    if wants_parts(request) and await look(_is_behind, turn_id):
+        # The stream of the one before it, which is being stopped, brings this one.
+        return HttpResponse(status=204)
+    return await changed(request, chat_id, turn=turn_id, soon=LOOKS)
+
+
+def _is_behind(turn_id: int) -> bool:
+    turn = Turn.objects.get(pk=turn_id)
+    return Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn_id, state=Turn.State.RUNNING).exists()
 
 
 @require_POST

@@ -37,8 +37,10 @@ _SIZE = re.compile(
     r"|input is too long",
     re.IGNORECASE,
 )
+# A prompt beyond what may be sent in a minute: waiting never helps (LIM-03).
+_LARGER_THAN_A_MINUTE = re.compile(r"^request too large for ", re.IGNORECASE)
 _FITS = re.compile(
-    r"(?:tokens? > |limit of |maximum context length (?:is|of) |context size \()(\d[\d,]{2,})", re.IGNORECASE
+    r"(?:tokens? > |: limit |limit of |maximum context length (?:is|of) |context size \()(\d[\d,]{2,})", re.IGNORECASE
 )
 _GONE = re.compile(
     r"\bmodel\b.{0,200}?\b(?:not found|does not exist|not supported when using|is not available|has been retired)"
@@ -171,7 +173,8 @@ def _delay(details: Iterable[Mapping[str, Any]]) -> float | None:
 
 def unfit(told: Told, now: datetime) -> EngineError | None:  # noqa: ARG001 - a rule
     """This request, not this account: too long, its model gone, images or tools not taken. Never a limit (FBK-06)."""
-    if told.codes & _TOO_LONG or (told.status in {400, 413, 422} and _SIZE.search(told.message)):
+    by_words = _LARGER_THAN_A_MINUTE if told.status == 429 else _SIZE if told.status in {400, 413, 422} else None
+    if told.codes & _TOO_LONG or (by_words and by_words.search(told.message)):
         named, fits = _FITS.search(told.message), told.error.get("n_ctx")
         if not isinstance(fits, int):
             fits = int(named[1].replace(",", "")) if named else None

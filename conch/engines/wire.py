@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from conch.engines.base import Access, EngineError, EngineFault, SignedOut, Unreachable
+from conch.engines.base import Access, EngineError, EngineFault, Rejected, SignedOut, Unreachable
 from conch.engines.refusals import Answer, Speaks, reading_failure, refusal
 from conch.engines.wire_frames import LONGEST_EVENT, Frame, FrameReader
 from conch.engines.wire_text import said
@@ -53,6 +53,8 @@ class Client:
         import httpx2
 
         model = str(body.get("model") or "")
+        if not model:
+            raise Rejected("no model is named", reason="model_gone")  # an empty name is never sent (FBK-05)
         with self._failures(model):
             async with asyncio.timeout(HEADERS_SECONDS):
                 response = await self.sdk.post(
@@ -96,11 +98,11 @@ class Client:
         try:
             yield
         except TimeoutError as error:
-            raise EngineFault("no answer in time") from error
+            raise EngineFault("no answer in time", accepted=not reading) from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Unreachable(said(str(error)), host=self.host) from error
         except httpx2.TransportError as error:
-            raise EngineFault(said(str(error)) or "the connection broke", cut=True) from error
+            raise EngineFault(said(str(error)) or "the connection broke", cut=True, accepted=not reading) from error
         except self.errors as error:
             raise self._ours(error, model, reading=reading) from error
 
@@ -115,7 +117,7 @@ class Client:
         nothing_sent = httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout | httpx2.UnsupportedProtocol
         if isinstance(cause, nothing_sent):
             return Unreachable(said(str(cause)) or "no connection", host=self.host)
-        return EngineFault(said(str(cause or error)) or "the connection broke", cut=True)
+        return EngineFault(said(str(cause or error)) or "the connection broke", cut=True, accepted=not reading)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,3 +158,33 @@ def test_the_default_model_is_the_best_preferred_one_that_is_listed():
     assert preferred(("gpt-9", "gpt-5"), ["o3", "gpt-5-mini"]) == "gpt-5-mini"
     assert preferred(("gpt-9",), ["o3", "gpt-5-mini"]) == "o3"
     assert preferred(("gpt-9",), []) == ""
+
+
+def test_two_sign_ins_of_two_people_are_two_accounts_and_the_same_one_again_is_the_same(owner, simulator, tmp_path):
+    """R1: the identity is the engine's own; a sign-in connected again is that account."""
+    homes = {
+        who: simulator.codex(f"{who}@work.example", tmp_path / who).window(minutes=300, used=28, resets_in=600).home
+        for who in ("ada", "grace")
+    }
+
+    ada, grace = (connected(owner, simulator, "codex", key="", home=homes[who]) for who in ("ada", "grace"))
+    again = connected(owner, simulator, "codex", key="", home=homes["ada"])
+
+    assert [(account.slug, account.whose) for account in (ada, grace)] == [
+        ("codex", "ada@work.example"),
+        ("codex-2", "grace@work.example"),
+    ]
+    assert ada.identity != grace.identity
+    assert again.pk == ada.pk
+    assert ada.windows.get().used_percent == 28
+    assert simulator.requests() == []
+
+
+def test_a_sign_in_that_was_removed_comes_back_as_itself(owner, simulator, tmp_path):
+    """Words: the slug of a removed account counts again when that same one is back."""
+    home = simulator.codex("ada@work.example", tmp_path / "ada").home
+    first = connected(owner, simulator, "codex", key="", home=home)
+    run(disconnect(owner.pk, "codex", NOW))
+
+    assert connected(owner, simulator, "codex", key="", home=home).pk == first.pk
+    assert Account.objects.get().removed_at is None

@@ -280,6 +280,14 @@ async def test_a_closed_port_took_nothing(held):
     assert error.host == "127.0.0.1"
 
 
+async def test_fbk_05_an_empty_model_is_never_sent(held):
+    """FBK-05."""
+    _, error = await heard_until_refused(held.ask(model=""))
+    assert isinstance(error, Rejected)
+    assert error.reason == "model_gone"
+    assert held.simulator.all_requests(held.key.secret) == []
+
+
 async def test_an_answer_cut_by_the_cap_says_so(held):
     """R34."""
     held.key.replies("As far as it", ending="length")

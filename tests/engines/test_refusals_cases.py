@@ -93,6 +93,16 @@ def test_lim_03_a_per_minute_refusal_of_a_key_is_a_pause():
     assert facts(said(429, body, speaks=Speaks.ANTHROPIC, headers=headers)) == throttled(17.0)
 
 
+def test_lim_03_a_prompt_larger_than_a_minutes_allowance_is_too_long():
+    """LIM-03: said instead of trying for ever."""
+    message = (
+        "Request too large for gpt-5.5 in organization org-example on tokens per min (TPM): Limit 30000, Requested "
+        "45000. The input or output tokens must be reduced in order to run successfully."
+    )
+    body = {"error": {"message": message, "type": "tokens", "param": None, "code": "rate_limit_exceeded"}}
+    assert facts(said(429, body)) == rejected("too_long", fits_tokens=30000)
+
+
 def test_without_retry_after_the_emptied_bucket_says_how_long():
     headers = {
         "anthropic-ratelimit-requests-remaining": "49",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from routing.choices import grouped
@@ -161,8 +161,12 @@ def questions(draw):
 
 
 # Many more with CONCH_PROVE (make prove).
-EXAMPLES = 2_000 if os.environ.get("CONCH_PROVE") else 60
-thorough = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = 2_000 if os.environ.get("CONCH_PROVE") else 50
+# A failure isn't made smaller by default: that takes minutes with facts of so many kinds.
+PHASES = tuple(Phase) if os.environ.get("CONCH_PROVE") else (Phase.explicit, Phase.generate)
+thorough = settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, phases=PHASES, suppress_health_check=list(HealthCheck)
+)
 
 
 @thorough

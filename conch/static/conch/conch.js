@@ -122,7 +122,7 @@
     const live = $("[data-live]");
     const watch = $("#watch");
     if (live && watch && source?.readyState === 2) {
-      watch.setAttribute("hx-get", watch.getAttribute("hx-get").replace(/live=\d*/, "live="));
+      watch.setAttribute("hx-get", watch.getAttribute("hx-get").replace(/live=\d*/, "live=").replace(/v=\w*/, "v="));
       window.htmx.process(watch);
     }
     look();
