@@ -126,5 +126,6 @@ LOGGING = {
     "formatters": {"line": {"()": "conch.log.Scrubbed", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {"conch": {"level": "INFO"}},
+    # What a caller got wrong is told to the caller; only faults of ours are written down.
+    "loggers": {"conch": {"level": "INFO"}, "django.request": {"level": "ERROR"}},
 }

@@ -206,7 +206,7 @@ def _json(description: str, shape: Shape) -> Shape:
 EVENTS: Shape = {
     "description": "The turn's events: queued, routed, offline, attempt, delta, tool, discard, progress, line, then "
     "one of done, failed, stopped, interrupted, waiting, capped",
-    "content": {"text/event-stream": {"schema": TEXT}},
+    "content": {"text/event-stream": {"schema": thing(id=TEXT, event=TEXT, data=TEXT)}},
 }
 NOTHING: Shape = {"description": "Done"}
 _TURN = _json("The turn", named("Turn"))
