@@ -1,5 +1,4 @@
 """The sentences of the picker (copy.md 4.1)."""
-# ruff: noqa: E501  sentences stand on one line, as people read them
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,14 +31,14 @@ def test_the_note_says_who_answers_until_the_reset():
 @pytest.mark.parametrize(
     ("pick", "answers", "expected"),
     [
-        (words.Pick("codex", "Codex"), "Codex", "Claude Code is at its limit until 6:00 PM. Codex answers until then, as you chose."),
-        (words.Pick("wait"), "", "Claude Code is at its limit until 6:00 PM. Chats wait for it, as you chose."),
-        (words.Pick(), "", "Claude Code is at its limit until 6:00 PM. Chats wait."),
-        (words.Pick("claude-code", "Claude Code", itself=True), "", "Claude Code is at its limit until 6:00 PM, and is your pick. Chats wait."),
+        (words.Pick("codex", "Codex"), "Codex", ". Codex answers until then, as you chose."),
+        (words.Pick("wait"), "", ". Chats wait for it, as you chose."),
+        (words.Pick(), "", ". Chats wait."),
+        (words.Pick("claude-code", "Claude Code", itself=True), "", ", and is your pick. Chats wait."),
     ],
-)  # fmt: skip
+)
 def test_the_note_says_the_state_now(pick, answers, expected):
-    assert said(words.note(AT, pick, answers, VIEWER)) == expected
+    assert said(words.note(AT, pick, answers, VIEWER)) == f"Claude Code is at its limit until 6:00 PM{expected}"
 
 
 def test_there_is_no_note_while_the_account_has_room():
@@ -66,10 +65,13 @@ def test_the_order_is_said_in_up_to_three_names():
         (words.Now(answers="Codex", first=True), "Codex would answer now."),
         (words.Now(answers="Codex · ada@work.example", addressed=True, first=True), "The first would answer now."),
         (words.Now(next="Codex", next_at=SIX), "No account has room now. Codex is next, at 6:00 PM."),
-        (words.Now(next="Codex", next_at=SIX, local=True), "No account has room now. Codex is next, at 6:00 PM. The model on this computer would answer."),
+        (
+            words.Now(next="Codex", next_at=SIX, local=True),
+            "No account has room now. Codex is next, at 6:00 PM. The model on this computer would answer.",
+        ),
         (words.Now(others=False), "No other account is connected."),
     ],
-)  # fmt: skip
+)
 def test_automatic_says_who_would_answer_now(now, expected):
     assert words.automatic_now(now, VIEWER).replace(NB, " ") == expected
 
@@ -79,16 +81,18 @@ def test_waiting_says_until_when():
 
     assert said_ == "Claude Code resets at 6:00 PM, in 2 hours 14 minutes. Your messages go out then."
     assert words.waiting(replace(AT, at=False), VIEWER) == "Your messages go out when Claude Code resets."
-    assert words.waiting(replace(AT, until=None), VIEWER) == "Claude Code doesn’t say when it resets. Conch tries again after 15 minutes."  # fmt: skip
+    unknown = "Claude Code doesn’t say when it resets. Conch tries again after 15 minutes."
+    assert words.waiting(replace(AT, until=None), VIEWER) == unknown
     assert words.waiting(replace(AT, until=NOW - timedelta(minutes=1)), VIEWER).startswith("Claude Code doesn’t say")
 
 
 def test_pay_keys_say_what_turning_them_on_means():
     ten = words.Budget(Decimal(10), Decimal("6.90"))
 
-    assert words.paid(on=False, budget=ten) == "Off, a limit never starts spending. On, they come after your plans, within this month’s budget. $6.90 of $10.00 left."  # fmt: skip
+    off = "Off, a limit never starts spending. On, they come after your plans, "
+    assert words.paid(on=False, budget=ten) == f"{off}within this month’s budget. $6.90 of $10.00 left."
     assert words.paid(on=True, budget=ten) == "In the order above, within this month’s budget. $6.90 of $10.00 left."
-    assert words.paid(on=False, budget=words.Budget()) == "Off, a limit never starts spending. On, they come after your plans, without a budget."  # fmt: skip
+    assert words.paid(on=False, budget=words.Budget()) == f"{off}without a budget."
     picked = words.paid(on=False, budget=ten, pick="OpenRouter", per_reply=Decimal("0.021"))
     assert picked == "Off, Automatic never starts spending. Your pick, OpenRouter, is pay per use: about $0.02 a reply."
 

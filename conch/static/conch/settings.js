@@ -25,7 +25,8 @@
     note.hidden = false;
     $("button", note).onclick = () => {
       note.hidden = true;
-      if (source.id !== "fb-radios" || !wanted) return source.type === "checkbox" ? source.click() : form.requestSubmit();
+      if (source.type === "checkbox") return source.click();
+      if (source.id !== "fb-radios" || !wanted) return form.requestSubmit();
       wanted.checked = true;
       wanted.dispatchEvent(new Event("change", { bubbles: true }));
       wanted.focus();
