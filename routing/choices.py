@@ -167,7 +167,9 @@ WHOLE = Carries(whole=True, codes=())
 
 def carries(model: Model, needs: Needs) -> Carries:
     """Whether that model takes what the chat needs; what isn't known of a model is taken as able."""
-    most = most_input(model)
+    most = model.most_input
+    if most is None and model.context is not None:
+        most = most_input(model)
     whole = most is None or needs.tokens <= most
     if whole and not needs.tools and not needs.images:
         return WHOLE

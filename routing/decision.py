@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any, NamedTuple
 
 from routing.choices import SIGNED_OUT
 from routing.facts import AUTO, KEY, LOCAL, WAIT, LastRoute, Question, Run, Tried
@@ -143,10 +144,10 @@ def _own(survey: Survey, own: Standing) -> Decision:
         could = Offer(own.way.slug, survey.own_label, KEY, own.way.per_reply)
         return asked_again(survey, "needs_budget", could)
     consent = (stayed or "own") if own.way.billing == KEY else ""
-    decision = _answers(survey, own, survey.own_label, consent)
     last = chat.last_route
     away = last is not None and last.from_ == own.way.slug
-    return replace(decision, returned=away and chat.last_answered_by not in {"", own.way.slug})
+    returned = away and chat.last_answered_by not in {"", own.way.slug}
+    return _answers(survey, own, survey.own_label, consent, returned=returned)
 
 
 def _own_local(survey: Survey) -> Decision:
@@ -237,18 +238,14 @@ def _carried_by(survey: Survey, standing: Standing, label: str, by: str, passed:
     """Somebody else answers, with the consent that lets it (R27), and the line about it (R21, R22)."""
     way = standing.way
     consent = _consent(survey, standing, by) if way.billing == KEY else ""
-    decision = _answers(survey, standing, label, consent)
     if by == "once" and not survey.limited and survey.question.run.waiting_since is None:
         # Named for an account that is not at its limit (signed out, can't see images): nothing to come back from.
-        return decision
-    stayed = by != "once" and not survey.question.preferences.limit_return and decision.kind == "answer"
-    routed = _routed(survey, decision, by, stayed=stayed, passed=passed)
-    if way.billing == KEY:
-        routed = replace(
-            routed, per_reply=way.per_reply, month_left=survey.month_left(), unpriced=way.per_reply is None
-        )
+        return _answers(survey, standing, label, consent)
+    stayed = by != "once" and not survey.question.preferences.limit_return and _capped(survey, standing) is None
+    who = _Carrier(way.slug, ref(way.model), label, way.billing, stayed, way.per_reply)
+    routed = _routed(survey, who, by, passed)
     stay = Stay(way.slug, way.model.id, consent) if stayed else None
-    return replace(decision, routed=routed, say=_say(survey, routed), stay=stay)
+    return _answers(survey, standing, label, consent, routed=routed, say=_say(survey, routed), stay=stay)
 
 
 def _consent(survey: Survey, standing: Standing, by: str) -> str:
@@ -259,31 +256,34 @@ def _consent(survey: Survey, standing: Standing, by: str) -> str:
     return "named" if by == "named" or (by == "carry_on" and named) else "paid_on"
 
 
-def _by_local(survey: Survey, by: str = "") -> Decision:
+def _by_local(survey: Survey, by: str = "", *, offline: bool = False) -> Decision:
     """The model on this computer answers: as the chat's own, last of an order (R15), or by the person's press."""
     local, carried = survey.question.local, survey.local
     assert carried is not None, "it is there and takes the chat"
-    decision = Decision(
+    model = ref(local.model)
+    routed = None
+    if by and survey.limited:
+        routed = _routed(survey, _Carrier(LOCAL, model, local.model.label, LOCAL), by, _passed(survey, None))
+    return Decision(
         "answer",
         survey.limit,
         answers=LOCAL,
-        model=ref(local.model),
+        model=model,
         label=local.model.label,
         billing=LOCAL,
+        routed=routed,
+        say=routed is not None and _say(survey, routed),
+        offline=offline,
         shortened=not carried.whole,
         drop_images=survey.question.needs.older_images and local.model.images is False,
         why=survey.why(),
     )
-    if not by or not survey.limited:
-        return decision
-    routed = _routed(survey, decision, by, stayed=False, passed=_passed(survey, None))
-    return replace(decision, routed=routed, say=_say(survey, routed))
 
 
 def _offline(survey: Survey) -> Decision:
     """R19: nothing can be reached. Nobody is marked, and nobody who costs money is asked instead."""
     if survey.question.preferences.offline_fallback and survey.local is not None:
-        return replace(_by_local(survey), offline=True)
+        return _by_local(survey, offline=True)
     if survey.question.run.waiting_since is not None:
         return asked_again(survey, "offline")
     local = survey.local_offer()
@@ -292,8 +292,8 @@ def _offline(survey: Survey) -> Decision:
     return Decision("fail", survey.limit, failure=failure, why=survey.why())
 
 
-def _answers(survey: Survey, standing: Standing, label: str, consent: str) -> Decision:
-    """That way answers, or the chat's own cap holds the turn (R18)."""
+def _answers(survey: Survey, standing: Standing, label: str, consent: str, **said: Any) -> Decision:
+    """That way answers, or the chat's own cap holds the turn (R18); `said`: what else is to be said of it."""
     way = standing.way
     capped = _capped(survey, standing)
     default = way.default_model
@@ -310,6 +310,7 @@ def _answers(survey: Survey, standing: Standing, label: str, consent: str) -> De
         drop_images=survey.question.needs.older_images and way.model.images is False,
         capped=capped,
         why=survey.why(),
+        **said,
     )
 
 
@@ -327,26 +328,39 @@ def _capped(survey: Survey, standing: Standing) -> Capped | None:
     return Capped(chat.spent, cap, raise_to)
 
 
-def _routed(survey: Survey, decision: Decision, by: str, *, stayed: bool, passed: tuple[Passed, ...]) -> Routed:
-    own, limit, model = survey.own, survey.limit, decision.model
-    assert model is not None and decision.answers is not None, "somebody answers"  # noqa: PT018  one fact
+class _Carrier(NamedTuple):
+    """Who answers for the chat's account."""
+
+    slug: str
+    model: ModelRef
+    label: str
+    billing: str
+    stayed: bool = False
+    per_reply: Decimal | None = None
+
+
+def _routed(survey: Survey, who: _Carrier, by: str, passed: tuple[Passed, ...]) -> Routed:
+    own, limit, key = survey.own, survey.limit, who.billing == KEY
     before = ref(own.way.model) if own is not None else ModelRef("", "")
     return Routed(
         from_=survey.question.engine,
-        to=decision.answers,
+        to=who.slug,
         until=limit.until,
         from_model=before.id,
-        to_model=model.id,
-        stayed=stayed,
+        to_model=who.model.id,
+        stayed=who.stayed,
         from_label=survey.own_label,
-        to_label=decision.label,
+        to_label=who.label,
         from_model_label=before.label,
-        to_model_label=model.label,
-        to_billing=decision.billing,
+        to_model_label=who.model.label,
+        to_billing=who.billing,
         reason=limit.reason,
         window=limit.window,
         by=by,
         switch_back=by != "once",
+        per_reply=who.per_reply if key else None,
+        month_left=survey.month_left() if key else None,
+        unpriced=key and who.per_reply is None,
         passed=passed,
     )
 
@@ -354,14 +368,16 @@ def _routed(survey: Survey, decision: Decision, by: str, *, stayed: bool, passed
 def _passed(survey: Survey, chosen: Seen | None) -> tuple[Passed, ...]:
     """Who was passed over for a limit, or was tried in this run, on the way to who answers."""
     passed: list[Passed] = []
-    on_the_way = survey.mode == AUTO
+    on_the_way, pick = survey.mode == AUTO, survey.pick
     for seen in survey.others:
         on_the_way = on_the_way and seen is not chosen
         standing = seen.best()
-        tried = any(way.slug in survey.tried for way in seen.choice.ways)
-        picked = chosen is None and seen is survey.pick
-        code = standing.codes[0] if standing.codes else ""
-        if seen is not chosen and (tried or ((on_the_way or picked) and code in TIMED)) and code:
+        if seen is chosen or not standing.codes:
+            continue
+        code = standing.codes[0]
+        tried = bool(survey.tried) and any(way.slug in survey.tried for way in seen.choice.ways)
+        picked = chosen is None and seen is pick
+        if tried or ((on_the_way or picked) and code in TIMED):
             skip = standing.skip(code)
             passed.append(Passed(standing.way.slug, seen.label, code, skip.until, skip.retry_at))
     return tuple(passed)

@@ -186,7 +186,7 @@ def _metered(model: str, windows: Sequence[Window], now: datetime) -> Room:
 
 def _left(used: float) -> int:
     """Whole percent left: never 0 while there is room, never more than there is."""
-    return int(FULL_AT - used) or 1
+    return max(1, int(FULL_AT - used))
 
 
 def _far(at: datetime | None) -> float:
@@ -212,11 +212,20 @@ def _of_key(way: Way, budget: Budget, now: datetime, smallest: Decimal | None) -
         bounds.append(("over_budget", MONTHS_BUDGET, budget.spent, budget.held, sum_, budget.ends_at))
     if not bounds:
         return UNBOUNDED
-    passed = [bound for bound in bounds if _passed(bound[2] + bound[3], bound[4], smallest)]
+    passed: list[_Bound] = []
+    most, binding = -1.0, bounds[0]
+    for bound in bounds:
+        _, _, spent, held, allowed, _ = bound
+        taken = spent + held
+        if _passed(taken, allowed, smallest):
+            passed.append(bound)
+            continue
+        used = float(taken) / float(allowed) * FULL_AT if allowed else FULL_AT
+        if used > most:
+            most, binding = used, bound
     if passed:
         return _over(passed, smallest)
-    used, _, binding = max((_used(bound), -place, bound) for place, bound in enumerate(bounds))
-    return Room("low" if used >= LOW_FROM else "ok", _left(used), binding[5], binding[1])
+    return Room("low" if most >= LOW_FROM else "ok", _left(most), binding[5], binding[1])
 
 
 # One sum that a key stays within: the code where it doesn't, its name, what is spent, what running turns hold, how much
@@ -227,12 +236,6 @@ _Bound = tuple[str, str, Decimal, Decimal, Decimal, datetime | None]
 def _passed(taken: Decimal, allowed: Decimal, smallest: Decimal | None) -> bool:
     """Whether the smallest request doesn't fit; one that can't be priced fits while anything is left (R33)."""
     return taken >= allowed if smallest is None else taken + smallest > allowed
-
-
-def _used(bound: _Bound) -> float:
-    """The share in use, 0 to 100."""
-    _, _, spent, held, allowed, _ = bound
-    return FULL_AT if allowed <= 0 else min(FULL_AT, float((spent + held) * 100 / allowed))
 
 
 def _over(passed: list[_Bound], smallest: Decimal | None) -> Room:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
 from typing import NamedTuple
 
 from routing.choices import AUTOMATIC_ONLY, SKIPS, Carries, Choice, carries, grouped, named, skips, terms
@@ -72,33 +71,47 @@ def _nearness(code: str) -> int:
 
 
 class Survey:
-    """The ground of one decision. `own` is the chat's account, None where it is gone or the model on this computer."""
+    """The ground of one decision, all of it worked out at once.
+
+    `own`: the chat's account, None where it is gone or the model on this computer. `own_label`: the name of its choice,
+    or as it was called before it was gone. `limited`: it is at its limit, or refused for one (R11); `limit`: that as
+    data. `switched_back`: Switch back holds this chat's route at waiting (R23). `mode`: who is asked at a limit in this
+    chat now: auto, wait, or a slug. `others`: the other choices in order, as they stand. `local`: whether the model on
+    this computer could take the chat, None where it can't at all.
+    """
 
     def __init__(self, question: Question, now: datetime) -> None:
         self.question = question
         self.now = now
-        self.chat = question.chat or Chat(question.engine)
+        self.chat = chat = question.chat or Chat(question.engine)
         self.tried = {tried.slug: tried for tried in question.run.tried} if question.run.tried else UNTRIED
         budget_set = question.budget.amount is not None
-        self.terms = terms(
-            question.preferences, budget_set=budget_set, cap_set=self.chat.cap is not None, away=self._away()
-        )
+        self.terms = terms(question.preferences, budget_set=budget_set, cap_set=chat.cap is not None, away=self._away())
+        self.switched_back = chat.waits_until is not None and now < chat.waits_until
+        self.mode = WAIT if self.switched_back else question.preferences.limit_fallback
         # Where no chat is known (Settings), the typical reply stands for the smallest hold (R7).
         self._in_chat = question.chat is not None
         choices = grouped(question.ways)
         self.names = named(choices)
         self.own: Standing | None = None
         self.own_choice: Choice | None = None
-        others = []
+        engine = question.engine
         for choice in choices:
-            if choice.has(question.engine):
+            if choice.has(engine):
                 self.own_choice = choice
-            else:
-                others.append(choice)
-        self.others = [self._seen(choice) for choice in ranked(others, question.preferences.limit_order)]
+                way = next(way for way in choice.ways if way.slug == engine)
+                self.own = self._standing(choice, way)
+                choices.remove(choice)
+                break
+        self.others = [self._seen(choice) for choice in ranked(choices, question.preferences.limit_order)]
+        own = self.own
+        self.limited = own is not None and (bool(own.room.codes) or "refused" in own.codes)
+        self.limit = self._limit()
+        self.local = self._local()
         if self.own_choice is not None:
-            way = next(way for way in self.own_choice.ways if way.slug == question.engine)
-            self.own = self._standing(self.own_choice, way)
+            self.own_label = self.names[self.own_choice.id]
+        else:
+            self.own_label = chat.account_label or engine
 
     def _away(self) -> bool:
         run = self.question.run
@@ -107,7 +120,10 @@ class Survey:
         return run.waiting and run.waiting_since is not None and self.now - run.waiting_since > AWAY_AFTER
 
     def _seen(self, choice: Choice) -> Seen:
-        standings = tuple([self._standing(choice, way) for way in choice.ways])
+        if len(choice.ways) == 1:
+            standings: tuple[Standing, ...] = (self._standing(choice, choice.ways[0]),)
+        else:
+            standings = tuple([self._standing(choice, way) for way in choice.ways])
         return Seen(choice, self.names[choice.id], standings)
 
     def _standing(self, choice: Choice, way: Way) -> Standing:
@@ -128,14 +144,7 @@ class Survey:
         refused = any(tried.code == "refused" and choice.has(tried.slug) for tried in self.tried.values())
         return codes if not refused or TIMED.intersection(codes) else ("refused", *codes)
 
-    @cached_property
-    def limited(self) -> bool:
-        """Whether the chat's own account is at its limit, or refused for one (R11)."""
-        return self.own is not None and ("refused" in self.own.codes or bool(self.own.room.codes))
-
-    @cached_property
-    def limit(self) -> Limit:
-        """The chat's own account at its limit, as data."""
+    def _limit(self) -> Limit:
         if self.own is None:
             return Limit(at=False)
         room = self.own.room
@@ -145,29 +154,16 @@ class Survey:
         window = room.window if room.longer and "at_limit" in room.codes else None
         return Limit(True, room.free_at, REASONS[code], window, room.retry_at)
 
-    @cached_property
-    def own_label(self) -> str:
-        """The name of the chat's account: of its choice, or as it was called before it was gone."""
-        if self.own_choice is not None:
-            return self.names[self.own_choice.id]
-        return self.chat.account_label or self.question.engine
+    def _local(self) -> Carries | None:
+        if not self.question.local.present:
+            return None
+        carried = carries(self.question.local.model, self.question.needs)
+        return None if carried.codes else carried
 
-    @cached_property
-    def switched_back(self) -> bool:
-        """Whether Switch back holds this chat's route at waiting (R23)."""
-        return self.chat.waits_until is not None and self.now < self.chat.waits_until
-
-    @cached_property
-    def mode(self) -> str:
-        """Who is asked at a limit in this chat now: auto, wait, or a slug."""
-        return WAIT if self.switched_back else self.question.preferences.limit_fallback
-
-    @cached_property
+    @property
     def pick(self) -> Seen | None:
         """The choice that the person's pick is a way into; None under auto and wait, or where it is gone or own."""
-        if self.mode in {AUTO, WAIT}:
-            return None
-        return self.seen(self.mode)
+        return None if self.mode in {AUTO, WAIT} else self.seen(self.mode)
 
     def seen(self, slug: str) -> Seen | None:
         """The other choice that this account is a way into."""
@@ -190,14 +186,6 @@ class Survey:
                 if way.slug != self.question.engine and not standing.beyond(BY_ONCE):
                     twins.append(Offer(way.slug, way.label, way.billing))
         return (*twins, *(seen.offer(BY_ONCE) for seen in self.able(BY_ONCE)))
-
-    @cached_property
-    def local(self) -> Carries | None:
-        """Whether the model on this computer could take the chat; None where it can't at all."""
-        if not self.question.local.present:
-            return None
-        carried = carries(self.question.local.model, self.question.needs)
-        return None if carried.codes else carried
 
     def local_skip(self) -> Skip | None:
         """Why the model on this computer can't answer; None where it can."""
