@@ -38,6 +38,7 @@ prove: .venv/.test  ## the decision alone: every branch of its core is run by it
 	$(PY) -m pytest tests/routing -q --cov=routing --cov-report= $(ARGS)
 	$(PY) -m coverage report --show-missing --fail-under=100 --include='routing/*' \
 	  --omit='routing/known.py,routing/rows.py,routing/prepared.py,routing/api.py,routing/apps.py,routing/__init__.py'
+	CONCH_PROVE=1 $(PY) -m pytest -q -s tests/routing/test_small_world.py tests/routing/test_properties.py
 
 # The audit asks a service on the network. Where that can't be reached nothing was audited, and it says so.
 audit: .venv/.test

@@ -281,10 +281,11 @@ def _by_local(survey: Survey, by: str = "", *, offline: bool = False) -> Decisio
 
 
 def _offline(survey: Survey) -> Decision:
-    """R19: nothing can be reached. Nobody is marked, and nobody who costs money is asked instead."""
-    if survey.question.preferences.offline_fallback and survey.local is not None:
+    """R19: nothing can be reached. Nobody is marked, nobody who costs money is asked instead; a routine is nobody's."""
+    run = survey.question.run
+    if survey.question.preferences.offline_fallback and survey.local is not None and not run.routine:
         return _by_local(survey, offline=True)
-    if survey.question.run.waiting_since is not None:
+    if run.waiting_since is not None:
         return asked_again(survey, "offline")
     local = survey.local_offer()
     offers = () if local is None else (local,)

@@ -391,6 +391,13 @@ def test_offline_and_nobody_here_the_turn_fails_saying_so():
     assert decided(CLAUDE, run=OFFLINE).failure.offers == ()
 
 
+def test_offline_a_routine_is_answered_by_nobody():
+    """R25: it carries on nowhere, nor to the model on this computer."""
+    routine = replace(OFFLINE, routine=True)
+
+    assert decided(CLAUDE, run=routine, local=LOCAL, offline_fallback=True).failure.code == "offline"
+
+
 def test_a_chat_of_this_computer_is_never_offline():
     """R19."""
     decision = decided(CLAUDE, own="local", run=OFFLINE, local=LOCAL)
