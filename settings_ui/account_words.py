@@ -34,7 +34,7 @@ def state_said(account: Account, label: str) -> str:
     said = {
         Account.State.SIGNED_OUT: f"{label} doesn’t accept this sign-in any more. Sign in again to use it.",
         Account.State.UNREACHABLE: "It couldn’t be reached when Conch last tried. The key or sign-in may be fine.",
-        Account.State.WRONG_KEY: f"{label} doesn’t accept this key. Paste it again, or connect a new key as another account.",
+        Account.State.WRONG_KEY: f"{label} doesn’t accept this key. Paste it again, or connect a new one beside it.",
         Account.State.NO_CREDIT: f"The key works, but {label} says that there is no credit on it.",
         Account.State.DISABLED: "It is switched off and answers nothing.",
     }

@@ -13,6 +13,7 @@ from conch.ledger import month_of
 from conch.models import Account, Preferences
 from conch.money import from_nano, shown, to_nano
 from settings_ui import spending
+from settings_ui.access import own_accounts
 from settings_ui.account_words import room_of
 from settings_ui.changes import ask_again
 from settings_ui.forms import BudgetForm, StartForm
@@ -29,11 +30,7 @@ def providers(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, here: Visit, status: int = 200, **forms: Any) -> HttpResponse:
     """The page, with the forms as given and others as they are kept."""
-    accounts = list(
-        Account.objects.filter(person=here.person, removed_at=None)
-        .order_by("connected_at", "pk")
-        .prefetch_related("windows", "refusals")
-    )
+    accounts = own_accounts(here.person)
     kept = here.preferences
     budget = None if kept.month_budget_nano is None else from_nano(kept.month_budget_nano)
     context = {

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from settings_ui import accounts, computer, connecting, leaving, limits, providers, usage, you
+from settings_ui import accounts, computer, connecting, leaving, limits, providers, reading, usage, you
 
 urlpatterns: list[URLPattern] = [
     path("", RedirectView.as_view(pattern_name="settings-providers"), name="settings"),
@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern] = [
     path("providers/<str:slug>/disconnect", accounts.disconnect, name="settings-disconnect"),
     path("connect", connecting.engines_page, name="settings-connect"),
     path("connect/<str:engine_id>", connecting.connect_page, name="settings-connect-engine"),
+    path("read", reading.read_now, name="settings-read"),
     path("start", providers.start, name="settings-start"),
     path("budget", providers.budget, name="settings-budget"),
     path("limits/choose", limits.choose, name="settings-limits-choose"),

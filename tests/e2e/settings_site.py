@@ -47,14 +47,22 @@ def ada(transactional_db):
     now = timezone.now()
     Preferences.objects.filter(person=person).update(month_budget_nano=to_nano(Decimal(10)), time_zone="Europe/Berlin")
     models = [{"id": "gpt-5.5", "label": "GPT-5.5"}]
-    full = make_account(person, label="Codex", whose="ada@work.example", identity="1:a", known_models=models)
+    full = make_account(
+        person, label="Codex", whose="ada@work.example", identity="1:a", known_models=models, read_at=now
+    )
     other = make_account(
-        person, slug="codex-2", label="Codex", whose="ada@home.example", identity="2:b", known_models=models
+        person,
+        slug="codex-2",
+        label="Codex",
+        whose="ada@home.example",
+        identity="2:b",
+        known_models=models,
+        read_at=now,
     )
     window(full, 100, now, hours=2)
     window(other, 28, now)
-    make_account(person, "anthropic", label="Anthropic", model="claude-sonnet-4-5", key_hint="4f2a")
-    make_account(person, "openrouter", label="OpenRouter", model="made/up", key_hint="9c1d")
+    make_account(person, "anthropic", label="Anthropic", model="claude-sonnet-4-5", key_hint="4f2a", read_at=now)
+    make_account(person, "openrouter", label="OpenRouter", model="made/up", key_hint="9c1d", read_at=now)
     return person
 
 
