@@ -37,6 +37,7 @@ TINY_SAMPLING = {"temperature": 0.2, "top_p": 0.9, "dry_multiplier": 0.8, "dry_a
 TINY_LOADED = 4096  # tokens: the history it is given and its answer, with room for what was counted too low
 TINY_ANSWER = 512  # tokens; it would go round in circles
 ANSWERS_WITHIN = 1.0  # seconds; a server on loopback that takes longer is busy with something else
+ENDS_WITHIN = 2.0  # seconds from a broken connection to the end of the process that broke it
 OWN_LOADED = local_models.OWN_CONTEXT + local_models.OWN_ANSWER
 
 
@@ -151,6 +152,10 @@ class Local:
             except EngineFault:
                 return  # the first message says it
 
+    def prepare(self) -> None:
+        """Load the client; the model itself is loaded for the first message that needs it."""
+        self.clients.prepare()
+
     async def close(self) -> None:
         """Close connections and use the process no longer: it ends when nobody does."""
         await self._clients.close()
@@ -198,7 +203,7 @@ class Local:
         process = self._process
         if process is None or isinstance(error, Rejected) or not isinstance(error, EngineFault | Unreachable):
             return error
-        if await asyncio.to_thread(process.runs):
+        if not await asyncio.to_thread(process.has_ended, ENDS_WITHIN):
             return error
         said = f"{process.how_it_ended()} It is started again with the next message."
         return EngineFault(said, cut=isinstance(error, EngineFault) and error.cut, accepted=error.accepted)

@@ -72,6 +72,15 @@ class ModelProcess:
         with held(path, fcntl.LOCK_SH | fcntl.LOCK_NB) as free:
             return free is None
 
+    def has_ended(self, within: float) -> bool:
+        """Whether it has ended, or does within so many seconds: its connections break a moment before its lock."""
+        give_up = time.monotonic() + within
+        while self.runs():
+            if time.monotonic() > give_up:
+                return False
+            time.sleep(0.02)
+        return True
+
     def how_it_ended(self) -> str:
         """In words, once it doesn't run any more."""
         status = None
