@@ -1,7 +1,6 @@
 """The page of components, each in every state: what the screenshots and the accessibility checks run over."""
 
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -49,88 +48,102 @@ def _shown(said: Said, name: str) -> ShownLine:
     return ShownLine(slug, said, tuple(Press(button.label, "/nacre", link=True) for button in said.buttons))
 
 
+class _Say:
+    """Lines of every kind, as read now by whoever looks."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.reader = viewer(request)
+        self.at = [(timezone.now() + timedelta(hours=hours)).isoformat() for hours in (2, 1, 20, 60)]
+        self.codex = {"label": "Codex", "until": self.at[1], "retry_at": self.at[1], "slug": "two"}
+
+    def routed(self, **more: Any) -> Said:
+        facts: dict[str, Any] = {"until": self.at[0], "window": None, "reason": "window", "passed": []}
+        return line_said("limit.routed", A | B | facts | {"switch_back": True} | more, self.reader)
+
+    def passed(self, code: str) -> Said:
+        return self.routed(to_label="Gemini", passed=[self.codex | {"code": code}])
+
+    def waiting(self, why: str, **more: Any) -> Said:
+        return line_said("limit.waiting", {"why": why, "until": self.at[0], "budget": "10"} | A | more, self.reader)
+
+    def other(self, kind: str, **data: Any) -> Said:
+        return line_said(kind, data, self.reader)
+
+    def failed(self, code: str, **data: Any) -> Said:
+        return failure_said({"code": code, "label": "Claude Code", "model": "Opus 4.8"} | data, self.reader)
+
+
 def _lines(request: HttpRequest) -> list[tuple[str, list[Said]]]:
-    now = timezone.now()
-    reader = viewer(request)
-    at = [(now + timedelta(hours=hours)).isoformat() for hours in (2, 1, 20, 60)]
-
-    def routed(**more: Any) -> Said:
-        facts: dict[str, Any] = {"until": at[0], "window": None, "reason": "window", "passed": [], "switch_back": True}
-        return line_said("limit.routed", A | B | facts | more, reader)
-
-    def waiting(why: str, **more: Any) -> Said:
-        return line_said("limit.waiting", {"why": why, "until": at[0], "budget": "10"} | A | more, reader)
-
-    def other(kind: str, **data: Any) -> Said:
-        return line_said(kind, data, reader)
-
-    def failed(code: str, **data: Any) -> Said:
-        return failure_said({"code": code, "label": "Claude Code", "model": "Opus 4.8"} | data, reader)
-
-    codex = {"label": "Codex", "until": at[1], "retry_at": at[1], "slug": "two"}
+    say = _Say(request)
     return [
-        (
-            "Carried on",
-            [
-                routed(),
-                routed(window="weekly", until=at[3]),
-                routed(to_label="Codex · ada@work.example"),
-                routed(until=None),
-                routed(**KEY, until=at[2]),
-                routed(**KEY | {"per_reply": None, "unpriced": True}),
-                routed(**LOCAL),
-                routed(to_label="Gemini", passed=[codex | {"code": "at_limit"}]),
-                routed(to_label="Gemini", passed=[codex | {"code": "refused"}]),
-                routed(to_label="Gemini", passed=[codex | {"code": "signed_out"}]),
-            ],
-        ),
-        (
-            "Switched back, stayed, came back",
-            [
-                routed(folded={"until": at[0]}),
-                routed(stayed=True),
-                other("limit.returned", label="Claude Code"),
-                other("limit.unstayed", key_label="OpenRouter", label="Claude Code"),
-                other("handoff.shortened", label="Codex", messages=38),
-                other("handoff.images", label="Codex"),
-                other("limit.sent", at=at[0], late=True),
-                other("offline.routed", label="SmolLM2 135M"),
-                other("limit.extra", label="Claude Code", cost="0.12"),
-            ],
-        ),
-        (
-            "Waiting",
-            [
-                waiting("chosen", could=PLAN_OFFER),
-                waiting("room", next=codex, local={"label": "SmolLM2 135M"}),
-                waiting("only_keys", could=KEY_OFFER),
-                waiting("no_reset", until=None, tries_at=at[1]),
-                waiting("tools", could=PLAN_OFFER),
-                waiting("budget"),
-                waiting("holds"),
-                waiting("needs_budget", could=KEY_OFFER),
-                waiting("pick_is_limit", could=PLAN_OFFER),
-                waiting("pick_gone", could=PLAN_OFFER, pick=PLAN_OFFER | {"label": "Gemini"}),
-                waiting("pick_no_room", could=KEY_OFFER, pick=PLAN_OFFER | {"label": "Gemini"}),
-                waiting("signed_out", next=codex),
-                waiting("offline"),
-            ],
-        ),
-        (
-            "Stopped",
-            [
-                other("limit.capped", cap="2", raise_to="4", spent="1.98"),
-                failed("no_room", reason="budget", budget=str(Decimal(10)), offers=[]),
-                failed("no_room", until=at[3], offers=[{"slug": "local", "label": "SmolLM2 135M", "billing": "local"}]),
-                failed("signed_out", offers=[KEY_OFFER]),
-                failed("no_account", offers=[PLAN_OFFER]),
-                failed("unreachable", offers=[PLAN_OFFER]),
-                failed("offline"),
-                failed("interrupted", charged=True),
-                failed("cut"),
-                failed("provider_error", said="The server had an error while processing your request"),
-                failed("cannot_carry_images", offers=[PLAN_OFFER]),
-                failed("too_long", offers=[PLAN_OFFER]),
-            ],
-        ),
+        ("Carried on", _carried_on(say)),
+        ("Switched back, stayed, came back", _quiet(say)),
+        ("Waiting", _waiting(say)),
+        ("Stopped", _stopped(say)),
+    ]
+
+
+def _carried_on(say: _Say) -> list[Said]:
+    return [
+        say.routed(),
+        say.routed(window="weekly", until=say.at[3]),
+        say.routed(to_label="Codex · ada@work.example"),
+        say.routed(until=None),
+        say.routed(**KEY, until=say.at[2]),
+        say.routed(**KEY | {"per_reply": None, "unpriced": True}),
+        say.routed(**LOCAL),
+        say.passed("at_limit"),
+        say.passed("refused"),
+        say.passed("signed_out"),
+    ]
+
+
+def _quiet(say: _Say) -> list[Said]:
+    return [
+        say.routed(folded={"until": say.at[0]}),
+        say.routed(stayed=True),
+        say.other("limit.returned", label="Claude Code"),
+        say.other("limit.unstayed", key_label="OpenRouter", label="Claude Code"),
+        say.other("handoff.shortened", label="Codex", messages=38),
+        say.other("handoff.images", label="Codex"),
+        say.other("limit.sent", at=say.at[0], late=True),
+        say.other("offline.routed", label="SmolLM2 135M"),
+        say.other("limit.extra", label="Claude Code", cost="0.12"),
+    ]
+
+
+def _waiting(say: _Say) -> list[Said]:
+    gemini = PLAN_OFFER | {"label": "Gemini"}
+    return [
+        say.waiting("chosen", could=PLAN_OFFER),
+        say.waiting("room", next=say.codex, local={"label": "SmolLM2 135M"}),
+        say.waiting("only_keys", could=KEY_OFFER),
+        say.waiting("no_reset", until=None, tries_at=say.at[1]),
+        say.waiting("tools", could=PLAN_OFFER),
+        say.waiting("budget"),
+        say.waiting("holds"),
+        say.waiting("needs_budget", could=KEY_OFFER),
+        say.waiting("pick_is_limit", could=PLAN_OFFER),
+        say.waiting("pick_gone", could=PLAN_OFFER, pick=gemini),
+        say.waiting("pick_no_room", could=KEY_OFFER, pick=gemini),
+        say.waiting("signed_out", next=say.codex),
+        say.waiting("offline"),
+    ]
+
+
+def _stopped(say: _Say) -> list[Said]:
+    here = {"slug": "local", "label": "SmolLM2 135M", "billing": "local"}
+    return [
+        say.other("limit.capped", cap="2", raise_to="4", spent="1.98"),
+        say.failed("no_room", reason="budget", budget="10", offers=[]),
+        say.failed("no_room", until=say.at[3], offers=[here]),
+        say.failed("signed_out", offers=[KEY_OFFER]),
+        say.failed("no_account", offers=[PLAN_OFFER]),
+        say.failed("unreachable", offers=[PLAN_OFFER]),
+        say.failed("offline"),
+        say.failed("interrupted", charged=True),
+        say.failed("cut"),
+        say.failed("provider_error", said="The server had an error while processing your request"),
+        say.failed("cannot_carry_images", offers=[PLAN_OFFER]),
+        say.failed("too_long", offers=[PLAN_OFFER]),
     ]

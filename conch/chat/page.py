@@ -1,11 +1,10 @@
 """What a page of a chat shows, whole or in parts: the same templates either way, in a fixed number of queries."""
 
 from datetime import datetime, timedelta
-from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from conch.chat import sidebar
 from conch.chat.composing import Composer, composer_for
@@ -69,9 +68,14 @@ def changes(
     focus: bool = False,
     say: str = "",
     soon: int = 0,
+    streaming: bool = True,
 ) -> dict[str, Any]:
-    """What an action may have changed: its turn, those not answered yet, the one with the latest routed line."""
-    rows = read(chat, current(chat).filter(Q(pk=turn or 0) | Q(pk__in=_open(chat)) | Q(pk__in=_routed(chat))))
+    """What an action may have changed: its turn, those not answered yet, the one with the latest routed line.
+
+    `streaming`: also a turn that the page may be watching; its stream begins anew.
+    """
+    open_turns = _open(chat) if streaming else _open(chat).exclude(state=Turn.State.RUNNING)
+    rows = read(chat, current(chat).filter(Q(pk=turn or 0) | Q(pk__in=open_turns) | Q(pk__in=_routed(chat))))
     shown = present(chat, rows, names_of(chat.person_id), viewer, focus=turn if focus else None)
     return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known": True, "say": say}
 
@@ -84,16 +88,6 @@ def news(
     rows = read(chat, current(chat).filter(newer).exclude(pk=live or 0, state=Turn.State.RUNNING))
     shown = present(chat, rows, names_of(chat.person_id), viewer)
     return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known_to": have}
-
-
-def stamp_of(chat: Conversation) -> str:
-    """What a page that looks again compares: the same stamp, nothing to show."""
-    open_turns = list(_open(chat).order_by("pk").values_list("pk", "state"))
-    lines = chat.lines.aggregate(count=Count("pk"), last=Max("at"))
-    mine = Conversation.objects.filter(person_id=chat.person_id)
-    others = mine.aggregate(last=Max("updated_at"), unread=Count("pk", filter=Q(unread=True, deleted_at=None)))
-    facts = (open_turns, chat.account, chat.model, chat.waits_until, lines, others)
-    return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def _open(chat: Conversation) -> QuerySet[Turn, int]:
@@ -109,7 +103,7 @@ def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon:
 
     `soon`: how many more looks a second apart, while a waiting turn asks its route again.
     """
-    open_turns = list(Turn.objects.filter(pk__in=rows.unfinished).values_list("pk", "state", "until").order_by("pk"))
+    open_turns = rows.unfinished
     running = open_turns[0][0] if open_turns and open_turns[0][1] not in AT_REST else None
     resting = [until for _, state, until in open_turns if state in AT_REST]
     until = min((at for at in resting if at), default=None)
@@ -121,7 +115,7 @@ def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon:
         "running": running,
         "rests": bool(resting),
         "behind": len(open_turns) > 1,
-        "stamp": stamp_of(chat),
+        "stamp": rows.stamp,
         "rest_seconds": 1 if resting and soon else rest_seconds,
         "soon": soon - 1 if soon else 0,
         "reload_in": 3 if running else rest_seconds or (20 if resting else None),

@@ -13,7 +13,8 @@ from conch.accounts.defaults import connected, start_of
 from conch.accounts.zones import preferences_of
 from conch.chat import exports, sidebar
 from conch.chat.answers import person_of, viewer, wants_parts
-from conch.chat.page import new_key, news, own, shell_of, stamp_of, whole
+from conch.chat.page import new_key, news, own, shell_of, whole
+from conch.chat.shown import stamp_of
 from conch.engines import local_models
 from conch.models import Attachment, Conversation
 from conch.turns.errors import NotHere

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 
-from django.db.models import QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils.safestring import SafeString, mark_safe
 
 from conch.accounts.defaults import LOCAL, billing_of
@@ -141,14 +142,34 @@ class Rows:
     lines: Mapping[int | None, Sequence[Line]]
     attempts: Mapping[int | None, Sequence[Attempt]]
     pictures: Mapping[int | None, Sequence[int]]
-    unfinished: Sequence[int]
+    unfinished: Sequence[tuple[int, str, datetime | None]]  # id, state, what it waits until
     latest_routed: int | None
     last: int | None
+    stamp: str
+
+
+def stamp_of(chat: Conversation) -> str:
+    """What a page that looks again compares: the same stamp, nothing to show."""
+    current = Turn.objects.filter(conversation=chat, replaced_by=None)
+    open_turns = list(current.exclude(state__in=Turn.ENDS).order_by("pk").values_list("pk", "state"))
+    lines = chat.lines.aggregate(count=Count("pk"), last=Max("at"))
+    mine = Conversation.objects.filter(person_id=chat.person_id)
+    others = mine.aggregate(last=Max("updated_at"), unread=Count("pk", filter=Q(unread=True, deleted_at=None)))
+    facts = (open_turns, chat.account, chat.model, chat.waits_until, lines, others)
+    return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def read(conversation: Conversation, turns: QuerySet[Turn]) -> Rows:
-    """Everything about those turns of the chat, the oldest first; seven queries at most."""
+    """Everything about those turns of the chat, the oldest first, in a fixed number of queries.
+
+    What a later look compares is read first: what changes meanwhile is then found by it.
+    """
+    stamp = stamp_of(conversation)
+    current = Turn.objects.filter(conversation=conversation, replaced_by=None)
+    states = current.exclude(state__in=Turn.ENDS).order_by("pk").values_list("pk", "state", "until")
+    unfinished = {pk: (pk, state, until) for pk, state, until in states}
     found = list(turns.order_by("pk"))
+    unfinished |= {turn.pk: (turn.pk, turn.state, turn.until) for turn in found if turn.pk in unfinished}
     ids = [turn.pk for turn in found]
     lines: dict[int | None, list[Line]] = defaultdict(list)
     attempts: dict[int | None, list[Attempt]] = defaultdict(list)
@@ -160,15 +181,15 @@ def read(conversation: Conversation, turns: QuerySet[Turn]) -> Rows:
     for turn_id, pk in Attachment.objects.filter(turn__in=ids).order_by("pk").values_list("turn_id", "pk"):
         pictures[turn_id].append(pk)
     routed = Line.objects.filter(conversation=conversation, kind="limit.routed").order_by("-pk")
-    current = Turn.objects.filter(conversation=conversation, replaced_by=None)
     return Rows(
         found,
         lines,
         attempts,
         pictures,
-        list(current.exclude(state__in=Turn.ENDS).order_by("pk").values_list("pk", flat=True)),
+        [each for each in unfinished.values() if each[1] not in Turn.ENDS],
         routed.values_list("pk", flat=True).first(),
         current.order_by("-pk").values_list("pk", flat=True).first(),
+        stamp,
     )
 
 
@@ -182,7 +203,7 @@ def present(
 def _turn(
     conversation: Conversation, turn: Turn, rows: Rows, names: Names, viewer: Viewer, *, focus: bool
 ) -> ShownTurn:
-    first = not rows.unfinished or turn.pk <= rows.unfinished[0]
+    first = not rows.unfinished or turn.pk <= rows.unfinished[0][0]
     watched = turn.state == Turn.State.RUNNING or (turn.state == Turn.State.QUEUED and first)
     lines = [_line(conversation, line, rows, viewer) for line in _said(rows.lines.get(turn.pk, ()))]
     after = tuple(line for line, kind in lines if kind in AFTER_THE_ANSWER)

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET
 from conch.chat.answers import person_of
 from conch.chat.growing import Growing
 from conch.chat.page import around, own_turn, turn_parts
-from conch.chat.shown import Names, ShownTurn, names_of
+from conch.chat.shown import Names, ShownTurn, names_of, present, read
 from conch.chat.viewer import viewer_of
 from conch.copy.clock import Viewer
 from conch.db import look, step
@@ -31,6 +31,7 @@ from conch.turns.watch import watch
 MOST_OFTEN = 0.1  # seconds between two renderings of the tail
 SILENT = 2.0  # seconds after which what is done now is shown
 SPOKEN_EVERY = 15  # seconds of silence between two "Still working"
+QUEUE = 20  # turns after this one that are brought with its end
 LINES = frozenset({"routed", "offline", "line"})
 
 
@@ -222,10 +223,12 @@ class _Page:
 
 
 def _following(turn: Turn, names: Names, viewer: Viewer) -> list[ShownTurn]:
-    """The turn that goes next in the chat (R35), as it is now."""
-    queued = Turn.objects.filter(conversation_id=turn.conversation_id, pk__gt=turn.pk, replaced_by=None)
-    following = queued.exclude(state__in=Turn.ENDS).select_related("conversation").order_by("pk")[:1]
-    return [turn_parts(each, names, viewer)[0] for each in following]
+    """The turns that come after it in the chat (R35), as they are now: the next may have its answer already."""
+    later = Turn.objects.filter(conversation_id=turn.conversation_id, pk__gt=turn.pk, replaced_by=None)
+    rows = read(
+        turn.conversation, Turn.objects.filter(pk__in=later.order_by("pk").values_list("pk", flat=True)[:QUEUE])
+    )
+    return present(turn.conversation, rows, names, viewer)
 
 
 def _is_last(event: Event | None) -> bool:

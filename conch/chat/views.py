@@ -90,7 +90,7 @@ async def _send(
 
 def _sent(request: HttpRequest, conversation_id: int, turn_id: int) -> str:
     chat = own(person_of(request).pk, conversation_id)
-    context = changes_of(chat, viewer(request), turn=turn_id)
+    context = changes_of(chat, viewer(request), turn=turn_id, streaming=False)
     context |= {"known": False, "known_to": turn_id - 1, "key": new_key()}
     return render_to_string("chat/_changes.html", context, request)
 

@@ -17,6 +17,7 @@ from conch.copy.sentences import (
     Button,
     Part,
     Said,
+    a_reply,
     at,
     bold,
     dollars,
@@ -66,6 +67,8 @@ def _routed(data: Data, viewer: Viewer) -> Said:
                 "until": data["folded"].get("until"),
                 "to": data["to"],
                 "to_label": _who(data),
+                "to_billing": data.get("to_billing"),
+                "per_reply": data.get("per_reply"),
             },
             viewer,
         )
@@ -140,7 +143,7 @@ def _aside(data: Data, viewer: Viewer, *, paid: bool, local: bool) -> tuple[Part
     """What follows the answer to "who": its price, that nobody else has room, who is next."""
     parts: tuple[Part, ...] = ()
     if paid:
-        parts += sub(price(data))
+        parts += sub(price_said(data))
     if local:
         parts += sub("No account has room.")
     again = _next(data, viewer)
@@ -151,7 +154,7 @@ def _aside(data: Data, viewer: Viewer, *, paid: bool, local: bool) -> tuple[Part
     return parts
 
 
-def price(data: Data) -> str:
+def price_said(data: Data) -> str:
     """What a reply costs and what is left, as a sentence; never as if an unknown price were none (R33)."""
     if data.get("unpriced") or data.get("per_reply") is None:
         bound = " This month’s budget can’t bound it." if data.get("month_left") is not None else ""
@@ -179,7 +182,8 @@ def _back(data: Data, viewer: Viewer) -> Said:
     label = data["engine_label"]
     if not data.get("until"):
         return said("Back to ", name(label), ".", tone=CALM, icon="check")
-    carry_on = (Button(f"Carry on with {data['to_label']}", "carry_on"),) if data.get("to_label") else ()
+    price = f", {a_reply(data.get('per_reply'))}" if data.get("to_billing") == "key" else ""
+    carry_on = (Button(f"Carry on with {data['to_label']}{price}", "carry_on"),) if data.get("to_label") else ()
     waits_for = f": this chat waits for it{until(data['until'], viewer)}."
     return said("Back to ", name(label), waits_for, tone=CALM, icon="clock", buttons=carry_on)
 

@@ -37,7 +37,7 @@
   // A draft survives anything until the server has said yes. One a chat.
   const draft = form && `draft:${form.dataset.draft}`;
   const store = (name, value) => {
-    try { value ? localStorage.setItem(name, value) : localStorage.removeItem(name); } catch { /* no storage: no draft */ }
+    try { value ? localStorage.setItem(name, value) : localStorage.removeItem(name); } catch { /* then no draft */ }
   };
   const stored = (name) => { try { return localStorage.getItem(name) || ""; } catch { return ""; } };
   let sent = "";
@@ -95,8 +95,10 @@
     event.detail.swapOverride = "innerHTML";
     if (!said) problem.textContent = "That didn’t work on Conch’s side. What you typed is still here.";
   });
-  const unreachable = () => { if (problem) problem.textContent = "Conch can’t be reached. What you typed is still here."; };
-  addEventListener("htmx:sendError", (event) => { if (event.detail.elt?.id !== "watch") unreachable(); });
+  addEventListener("htmx:sendError", (event) => {
+    const asked = problem && event.detail.elt?.id !== "watch";
+    if (asked) problem.textContent = "Conch can’t be reached. What you typed is still here.";
+  });
 
   // Follow the answer only for somebody who is within 80 px of its end.
   let follow = true;
@@ -140,13 +142,15 @@
 
   // A pressed button that its own answer took away leaves the focus to the box, not to the top of the page.
   addEventListener("htmx:afterSettle", () => {
-    if (document.activeElement === document.body && !touch && !$("[popover]:popover-open")) box?.focus({ preventScroll: true });
+    const lost = document.activeElement === document.body && !touch && !$("[popover]:popover-open");
+    if (lost) box?.focus({ preventScroll: true });
   });
 
   addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy], .copy-code");
     if (!button) return;
-    const from = button.dataset.copy ? document.getElementById(button.dataset.copy) : $("pre", button.closest("figure"));
+    const { copy } = button.dataset;
+    const from = copy ? document.getElementById(copy) : $("pre", button.closest("figure"));
     try { await navigator.clipboard.writeText(from.innerText); } catch { return announce("Couldn’t copy.", "#alert"); }
     announce("Copied.");
     button.classList.add("did");
