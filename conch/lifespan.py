@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from conch.engines.registry import engine, engines_in_use, paths
 from conch.ledger import prices
 from conch.models import Account
+from conch.tasks import routines
 from conch.turns.run import all_ended, interrupt_all
 from conch.turns.worker import work
 from conch.turns.writing import keep_writing
@@ -39,7 +40,7 @@ def with_lifespan(application: Any) -> Any:
 async def _live(receive: Any, send: Any) -> None:
     await receive()
     stop = asyncio.Event()
-    beside = asyncio.create_task(work(stop) if settings.CONCH_WORKER else keep_writing(), name="worker")
+    beside = asyncio.create_task(_work(stop), name="worker")
     await send({"type": "lifespan.startup.complete"})
     warming = asyncio.create_task(asyncio.to_thread(_warm), name="warming")
     await receive()
@@ -54,6 +55,14 @@ async def _live(receive: Any, send: Any) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
+async def _work(stop: asyncio.Event) -> None:
+    """What runs beside the serving: all of the worker's rounds, or only the writing down of this process's turns."""
+    if settings.CONCH_WORKER:
+        await work(stop, also=(routines.look_round,))
+    else:
+        await keep_writing()
+
+
 def _warm() -> None:
     """Import the clients of connected accounts and the price list right after the start: else the first turn pays."""
     try:
@@ -63,7 +72,7 @@ def _warm() -> None:
     finally:
         connection.close()
     for name in connected & set(paths()):
-        engine(name)
+        engine(name).prepare()
     prices.warm()
 
 

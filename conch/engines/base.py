@@ -361,6 +361,10 @@ class Engine(Protocol):
         """List what the account can answer with. Asks for models or the key's facts, never for a reply."""
         ...
 
+    def prepare(self) -> None:
+        """Load what the first turn would otherwise wait for (imports, TLS). Blocking; starts no process."""
+        ...
+
     async def close(self) -> None:
         """End processes and connections."""
         ...

@@ -154,7 +154,7 @@ class Local:
 
     def prepare(self) -> None:
         """Load the client; the model itself is loaded for the first message that needs it."""
-        self.clients.prepare()
+        self._clients.prepare()
 
     async def close(self) -> None:
         """Close connections and use the process no longer: it ends when nobody does."""
