@@ -11,6 +11,7 @@ from django.utils import timezone
 from ninja import Router
 from ninja.params.functions import Query
 
+from conch import ids
 from conch.accounts.defaults import LOCAL, local_model, starting
 from conch.api.accounts import model_of
 from conch.api.caller import answer, person_id
@@ -46,18 +47,18 @@ async def list_conversations(
     return answer(await look(_page, person_id(request), cursor, limit))
 
 
-@router.get("/conversations/{int:conversation_id}", summary="A conversation")
+@router.get("/conversations/{id:conversation_id}", summary="A conversation")
 async def read_conversation(
     request: HttpRequest,
     conversation_id: int,
-    before: int | None = Query(None, ge=1, description="Turns before this one"),
+    before: int | None = Query(None, ge=1, le=ids.LARGEST, description="Turns before this one"),
     limit: int = Query(MOST_TURNS, ge=1, le=MOST_TURNS),
 ) -> HttpResponse:
     """One conversation with its newest turns, in order, and their lines."""
     return answer(await look(_whole, person_id(request), conversation_id, before, limit, timezone.now()))
 
 
-@router.patch("/conversations/{int:conversation_id}", summary="Change a conversation")
+@router.patch("/conversations/{id:conversation_id}", summary="Change a conversation")
 async def change_conversation(request: HttpRequest, conversation_id: int, given: ConversationChange) -> HttpResponse:
     """Its title, account, model, tools or cap. A raised cap or another account asks a waiting turn's route again."""
     caller, said = person_id(request), given.said()
@@ -70,7 +71,7 @@ async def change_conversation(request: HttpRequest, conversation_id: int, given:
     return answer(await look(_whole, caller, conversation_id, None, MOST_TURNS, timezone.now()))
 
 
-@router.delete("/conversations/{int:conversation_id}", summary="Delete a conversation")
+@router.delete("/conversations/{id:conversation_id}", summary="Delete a conversation")
 async def delete_conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """Delete it; what runs in it is stopped, its ledger stays."""
     caller = person_id(request)
@@ -81,13 +82,13 @@ async def delete_conversation(request: HttpRequest, conversation_id: int) -> Htt
     return HttpResponse(status=204)
 
 
-@router.post("/conversations/{int:conversation_id}/limit-back", summary="Switch back")
+@router.post("/conversations/{id:conversation_id}/limit-back", summary="Switch back")
 async def switch_back(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """The chat waits for its own account (R23)."""
     return answer(await doors.switch_back(person_id(request), conversation_id))
 
 
-@router.delete("/conversations/{int:conversation_id}/limit-back", summary="Carry on")
+@router.delete("/conversations/{id:conversation_id}/limit-back", summary="Carry on")
 async def carry_on(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """End Switch back (R23)."""
     await doors.carry_on(person_id(request), conversation_id)

@@ -6,14 +6,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 from ninja.params.functions import Query
-from routing.api import fallback_plan
 
+from conch import ids
 from conch.accounts.defaults import starting
 from conch.api.caller import answer, person_id
 from conch.api.conversations import own
 from conch.api.problems import Problem
 from conch.db import look
 from conch.models import Person
+from routing.api import fallback_plan
 
 router = Router(tags=["fallback"])
 
@@ -22,7 +23,7 @@ router = Router(tags=["fallback"])
 async def read_fallback(
     request: HttpRequest,
     engine: str | None = Query(None, description="An account's slug; the conversation's, else the default one"),
-    conversation: int | None = Query(None, ge=1, description="The conversation that it is asked for"),
+    conversation: int | None = Query(None, ge=1, le=ids.LARGEST, description="The conversation that it is asked for"),
 ) -> HttpResponse:
     """The choices in the order in which Automatic asks them, each with its facts and why it is passed over."""
     return answer(await look(_plan, person_id(request), engine, conversation))

@@ -9,6 +9,7 @@ from django.utils import timezone
 from ninja import Router
 from ninja.params.functions import Query
 
+from conch import ids
 from conch.api.caller import answer, person_id
 from conch.api.presented import time, usd
 from conch.api.problems import Problem
@@ -26,7 +27,7 @@ async def read_ledger(
     request: HttpRequest,
     month: str | None = Query(None, description="YYYY-MM; the present one by default"),
     account: str | None = Query(None, description="Entries of this account only; the sums stay those of the month"),
-    cursor: int | None = Query(None, ge=1, description="`next` of the page before"),
+    cursor: int | None = Query(None, ge=1, le=ids.LARGEST, description="`next` of the page before"),
 ) -> HttpResponse:
     """The entries, newest first, with the sums of the whole month. Plans enter it only by extra usage."""
     if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):

@@ -11,6 +11,7 @@ from django.utils import timezone
 from ninja import Router
 from ninja.params.functions import Query
 
+from conch import ids  # noqa: F401  makes <id:…> known in addresses
 from conch.api import sse
 from conch.api.caller import answer, person_id
 from conch.api.presented import reader_of, turn_json
@@ -23,10 +24,10 @@ from conch.turns import doors
 from conch.turns.errors import NotHere
 
 router = Router(tags=["turns"])
-TURN = "/conversations/{int:conversation_id}/turns/{int:turn_id}"
+TURN = "/conversations/{id:conversation_id}/turns/{id:turn_id}"
 
 
-@router.post("/conversations/{int:conversation_id}/messages", summary="Send a message")
+@router.post("/conversations/{id:conversation_id}/messages", summary="Send a message")
 async def send_message(request: HttpRequest, conversation_id: int, given: MessageGiven) -> HttpResponseBase:
     """Take a message in and answer it: 202 with the turn, or, with `Accept: text/event-stream`, the turn's events.
 
@@ -50,7 +51,9 @@ async def watch_turn(
     """The latest run from its start, or from `Last-Event-ID`, then live until it ends."""
     await look(_own, person_id(request), conversation_id, turn_id)
     last = request.headers.get("Last-Event-ID", "")
-    return sse.stream(turn_id, int(last) if last.isascii() and last.isdigit() else None, follow=follow)
+    return sse.stream(
+        turn_id, int(last) if last.isascii() and last.isdigit() and len(last) <= 18 else None, follow=follow
+    )
 
 
 @router.post(TURN + "/stop", summary="Stop a turn")
