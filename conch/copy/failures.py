@@ -13,6 +13,7 @@ from conch.copy.sentences import (
     Button,
     Said,
     answer_with,
+    bold,
     dollars,
     instant,
     name,
@@ -210,6 +211,20 @@ def _no_model(_failure: Data, _viewer: Viewer | None) -> Said:
     )
 
 
+def _held(failure: Data, viewer: Viewer | None) -> Said:
+    """A routine's run at a limit (R25): nothing is to be done about it."""
+    ends = instant(failure.get("until"))
+    until = f" until {moment(ends, viewer)}" if ends and viewer else ""
+    return said(
+        "Held: ",
+        bold(failure.get("label") or "The account"),
+        f" is at its limit{until}.",
+        sub("The next run is tried as usual."),
+        tone=ATTENTION,
+        icon="clock",
+    )
+
+
 def _wrong_payer(failure: Data, _viewer: Viewer | None) -> Said:
     return said(
         _who(failure),
@@ -250,6 +265,7 @@ CODES: dict[str, Callable[[Data, Viewer | None], Said]] = {
     "no_account": _no_account,
     "no_room": _no_room,
     "no_model": _no_model,
+    "held": _held,
     "wrong_payer": _wrong_payer,
     "limit": _limit,
 }

@@ -4,9 +4,11 @@ from conch.models.accounts import Account, Refusal, Window
 from conch.models.chat import Attachment, Attempt, Conversation, Line, Turn, TurnEvent
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
 from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
+from conch.models.tasks import Agent, Routine, RoutineRun, Task
 
 __all__ = [
     "Account",
+    "Agent",
     "ApiToken",
     "Attachment",
     "Attempt",
@@ -18,8 +20,11 @@ __all__ = [
     "Preferences",
     "PriceOverride",
     "Refusal",
+    "Routine",
+    "RoutineRun",
     "SigninFailure",
     "SigninLink",
+    "Task",
     "Turn",
     "TurnEvent",
     "Window",

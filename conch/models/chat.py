@@ -84,6 +84,8 @@ class Turn(models.Model):
     once = models.CharField(max_length=64, blank=True, default="")
     # Nobody is looking: a background task, or a turn that goes out by itself after a wait (R25).
     unattended = models.BooleanField(default=False)
+    # A prompt on a schedule: it doesn't carry on, and is held at a limit (R25).
+    routine = models.BooleanField(default=False)
     stop_asked = models.BooleanField(default=False)
 
     # Waiting (R16): for whom, until when it says, when the route is asked again, since when, and how often it was.

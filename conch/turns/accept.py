@@ -65,6 +65,7 @@ def accept(
     key: str | None = None,
     once: str = "",
     unattended: bool = False,
+    routine: bool = False,
 ) -> Accepted:
     """Take a message in: the turn, `queued`, and its key. The same key again is the same turn, else NotNow."""
     chat = Conversation.objects.filter(pk=conversation_id, person_id=person_id, deleted_at=None).first()
@@ -84,6 +85,7 @@ def accept(
         position=1,
         once=once,
         unattended=unattended,
+        routine=routine,
     )
     event = _queued(turn.pk, 1, 1)
     _attach(person_id, turn, images, now)
@@ -153,6 +155,7 @@ def again(turn: Turn, now: datetime, *, once: str = "") -> bool:
         owner="",
         lease_until=None,
         unattended=False,
+        routine=False,
     )
     if updated:
         _queued(turn.pk, turn.run + 1, position)

@@ -110,6 +110,7 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
         once=so_far.once or turn.once,
         carry_on=so_far.carry_on,
         unattended=turn.unattended,
+        routine=turn.routine,
         waiting=waiting,
         waiting_since=turn.waiting_since,
         wakes=turn.wakes,

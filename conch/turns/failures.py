@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conch.turns.gathering import Begun
 
 # Codes that are decided before anything is sent come from routing: signed_out, no_account, cannot_carry_tools,
-# cannot_carry_images, too_long, no_room, offline, no_model.
+# cannot_carry_images, too_long, no_room, offline, no_model, held.
 CUT, FAULT, OURS, INTERRUPTED = "cut", "provider_error", "internal", "interrupted"
 THROTTLED, OVERLOADED, UNREACHABLE, SIGNED_OUT = "throttled", "overloaded", "unreachable", "signed_out"
 REJECTED = {

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from conch.models import Line, Turn
+from conch.models import Conversation, Line, Turn
 from conch.turns import failures
 from conch.turns.accept import next_queued
 from conch.turns.gathering import Begun, Gathered, Telling
@@ -12,7 +12,9 @@ from routing.outcome import Decision, Failure
 
 def rest(telling: Telling, gathered: Gathered, decision: Decision) -> Begun:
     """Let the turn wait, hold it or end it, as the decision says."""
-    if decision.kind in {"wait", "held"}:
+    if decision.kind == "held":
+        return _fail(telling, gathered, decision, _held(decision))
+    if decision.kind == "wait":
         _wait(telling, decision)
     elif decision.kind == "capped":
         _cap(telling, decision)
@@ -27,6 +29,13 @@ def fail_for_money(telling: Telling, gathered: Gathered, decision: Decision) -> 
     """What was left went to other turns twice in a row: end the turn, having sent nothing."""
     failure = Failure("no_room", decision.answers or "", decision.label, reason="budget")
     return _fail(telling, gathered, decision, failure)
+
+
+def _held(decision: Decision) -> Failure:
+    """A routine's run at a limit: kept, with whose limit and until when; it doesn't wait (R25)."""
+    wait = decision.wait
+    assert wait is not None
+    return Failure("held", wait.from_, wait.from_label, until=wait.until)
 
 
 def go_on(turn: Turn, decision: Decision, now: datetime) -> None:
@@ -102,6 +111,9 @@ def _fail(telling: Telling, gathered: Gathered, decision: Decision, failed: Fail
         until=None,
         waits_for="",
     )
+    if turn.unattended:
+        # Nobody was looking: the chat is marked, as for an answer.
+        Conversation.objects.filter(pk=telling.chat.pk).update(updated_at=telling.now, unread=True)
     telling.keep()
     following = next_queued(telling.chat.pk)
     return Begun(turn.run, telling.events, decision, gathered.question, following=following)

@@ -5,7 +5,7 @@ Runs in every serving process that `up` starts, and alone as `manage.py worker`;
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from django.db import DatabaseError
 
@@ -34,8 +34,10 @@ def wake() -> None:
         event.set()
 
 
-async def work(stop: asyncio.Event, clock: Clock = SYSTEM) -> None:
-    """Work until `stop` is set. A database that is away is waited for."""
+async def work(
+    stop: asyncio.Event, clock: Clock = SYSTEM, *, also: Sequence[Callable[[Clock], Awaitable[None]]] = ()
+) -> None:
+    """Work until `stop` is set. A database that is away is waited for. `also`: rounds of other parts, at every look."""
     loop = asyncio.get_running_loop()
     event = _woken[loop] = asyncio.Event()
     beside = [
@@ -49,7 +51,8 @@ async def work(stop: asyncio.Event, clock: Clock = SYSTEM) -> None:
             if loop.time() - swept >= SWEEP_SECONDS or not swept:
                 swept = loop.time()
                 await _round(sweep, clock)
-            await _round(look_round, clock)
+            for what in (*also, look_round):
+                await _round(what, clock)
             await _either(event, stop)
     finally:
         _woken.pop(loop, None)

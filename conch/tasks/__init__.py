@@ -1,0 +1,1 @@
+"""What runs without a page: agents that start chats, background tasks, routines (R24, R25)."""
