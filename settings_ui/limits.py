@@ -159,7 +159,7 @@ def changed(
     ask_again(here.person)
     engine = request.POST.get("engine", "")
     if not request.htmx:
-        asks = {"ask": "paid", "up_to": more.get("up_to", ""), "why": more.get("ask_error", "")} if asking else {}
+        asks = {"ask": "paid"} | ({"up_to": more["up_to"]} if "up_to" in more else {}) if asking else {}
         query = urlencode({"engine": engine} | asks)
         response = redirect(f"{reverse('settings-providers')}?{query}#{'fb-ask' if asking else 'fb-order'}")
         response.status_code = 303

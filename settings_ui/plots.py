@@ -5,7 +5,7 @@ Pure. Lengths are units of the SVG's own view box.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from conch.money import shown
@@ -87,3 +87,24 @@ def _days(days: Sequence[date], slot: float) -> tuple[Tick, ...]:
         for place, day in enumerate(days)
         if place % every == 0
     )
+
+
+TRACE_WIDTH, TRACE_HEIGHT = 600, 48
+
+
+def trace(figures: Sequence[tuple[datetime, float]], since: datetime, now: datetime) -> str:
+    """What a window read over time, as the points of an SVG line; "" for fewer than two figures.
+
+    A figure holds until the next one; what is past its limit stands at the top.
+    """
+    if len(figures) < 2 or now <= since:
+        return ""
+    points: list[str] = []
+    y = ""
+    for at, used in figures:
+        x = f"{max(0.0, (at - since) / (now - since)) * TRACE_WIDTH:.1f}"
+        if y:
+            points.append(f"{x},{y}")
+        y = f"{TRACE_HEIGHT - min(100.0, max(0.0, used)) / 100 * TRACE_HEIGHT:.1f}"
+        points.append(f"{x},{y}")
+    return " ".join([*points, f"{TRACE_WIDTH},{y}"])

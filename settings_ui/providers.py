@@ -16,7 +16,7 @@ from settings_ui import spending
 from settings_ui.access import own_accounts
 from settings_ui.account_words import room_of
 from settings_ui.changes import ask_again
-from settings_ui.forms import BudgetForm, StartForm
+from settings_ui.forms import BudgetForm, StartForm, UpToForm
 from settings_ui.picker import picker_of
 from settings_ui.usage import counted
 from settings_ui.viewing import HttpRequest, Visit, page, visit
@@ -36,14 +36,23 @@ def show(request: HttpRequest, here: Visit, status: int = 200, **forms: Any) -> 
     context = {
         "accounts": [row(account, here.viewer) for account in accounts],
         "picker": picker_of(here, request.GET.get("engine", "")),
-        "asking": request.GET.get("ask") == "paid" and not kept.limit_paid,
-        "ask_error": request.GET.get("why", "")[:200],
-        "up_to": request.GET.get("up_to", "")[:20],
+        **asking(request, here),
         "budget": budget_said(here),
         "budget_form": BudgetForm(initial={"budget": None if budget is None else f"{budget:.2f}"}),
         "start_form": StartForm(initial={"account": kept.default_account}, accounts=accounts),
     }
     return page(request, "providers.html", context | forms, current="/settings/providers", status=status)
+
+
+def asking(request: HttpRequest, here: Visit) -> dict[str, Any]:
+    """Without script: the question for the month's budget, with the amount as typed and what is wrong with it."""
+    typed = request.GET.get("up_to")
+    form = UpToForm(request.GET) if typed is not None else None
+    return {
+        "asking": request.GET.get("ask") == "paid" and not here.preferences.limit_paid,
+        "ask_error": " ".join(str(error) for error in form.errors.get("up_to", [])) if form is not None else "",
+        "up_to": (typed or "")[:20],
+    }
 
 
 def row(account: Account, viewer: Viewer) -> dict[str, Any]:

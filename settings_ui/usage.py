@@ -4,13 +4,14 @@ import csv
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from conch.accounts.samples import samples_of
 from conch.copy.clock import MONTHS, Viewer, at_moment, moment, span
 from conch.ledger import month_end, month_of
 from conch.models import Account, Window
@@ -19,6 +20,7 @@ from settings_ui import plots, spending
 from settings_ui.pace import pace
 from settings_ui.viewing import HttpRequest, Visit, page, visit
 
+LOOKS_BACK = timedelta(days=7)
 MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 
 
@@ -131,7 +133,9 @@ def money(here: Visit, month: str, labels: dict[str, str], *, present: bool) -> 
 
 
 def windows(here: Visit) -> list[dict[str, Any]]:
-    """Each connected account with its windows as last read; two queries."""
+    """Each connected account with its windows as last read, and over the last week; three queries."""
+    since = here.viewer.now - LOOKS_BACK
+    samples = samples_of(here.person, since)
     accounts = Account.objects.filter(person=here.person, removed_at=None).order_by("connected_at", "pk")
     return [
         {
@@ -139,7 +143,10 @@ def windows(here: Visit) -> list[dict[str, Any]]:
             "whose": account.whose,
             "engine": account.engine,
             "slug": account.slug,
-            "windows": [window_row(window, here.viewer) for window in account.windows.all()],
+            "windows": [
+                window_row(window, here.viewer) | past(samples.get((account.pk, window.name), []), since, here.viewer)
+                for window in account.windows.all()
+            ],
         }
         for account in accounts.prefetch_related("windows")
     ]
@@ -158,6 +165,16 @@ def window_row(window: Window, viewer: Viewer) -> dict[str, Any]:
         "pace": "" if over else pace_said(window, viewer),
         "age": f"read {span(viewer.now - window.read_at)} ago",
     }
+
+
+def past(figures: Sequence[tuple[datetime, float]], since: datetime, viewer: Viewer) -> dict[str, Any]:
+    """What a window read over the last week: a line, and behind it the highest figure of each day."""
+    highest: dict[date, float] = {}
+    for at, used in figures:
+        day = at.astimezone(viewer.zone).date()
+        highest[day] = max(used, highest.get(day, 0.0))
+    days = [(f"{MONTHS[day.month - 1]} {day.day}", f"{used:.0f}% used") for day, used in highest.items()]
+    return {"trace": plots.trace(figures, since, viewer.now), "past": days}
 
 
 def pace_said(window: Window, viewer: Viewer) -> str:

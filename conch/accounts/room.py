@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from conch.accounts.samples import keep_samples
 from conch.engines.base import Billing, LimitReached, Room, WindowReading
 from conch.engines.registry import UnknownEngine, engine
 from conch.engines.resets import LONGEST_BELIEVED, LONGEST_MONTH, LONGEST_PLAN, bounded
@@ -309,6 +310,7 @@ def _write(windows: Mapping[str, facts.Window], account_id: int, read_at: dateti
             unique_fields=["account", "name"],
             update_fields=["used_percent", "resets_at", "covers", "length_minutes", "read_at"],
         )
+        keep_samples(rows)
 
 
 def _keep_facts(account: Account, room: Room, now: datetime) -> bool:

@@ -1,6 +1,6 @@
 """The tables: fields, constraints and tiny properties. Money is kept in nanodollars (R28: micro-dollars or finer)."""
 
-from conch.models.accounts import Account, Refusal, Window
+from conch.models.accounts import Account, Refusal, Window, WindowSample
 from conch.models.chat import Attachment, Attempt, Conversation, Line, Turn, TurnEvent
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
 from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
@@ -28,4 +28,5 @@ __all__ = [
     "Turn",
     "TurnEvent",
     "Window",
+    "WindowSample",
 ]

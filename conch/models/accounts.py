@@ -82,6 +82,22 @@ class Window(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["account", "name"], name="window_once")]
 
 
+class WindowSample(models.Model):
+    """What a window read in one hour: the latest reading of it, kept in a ring of two weeks of hours."""
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="samples")
+    name = models.CharField(max_length=60)
+    # The hour's place in the ring; after two weeks the same place is written over, so nothing needs to be swept.
+    slot = models.SmallIntegerField()
+    at = models.DateTimeField()
+    used_percent = models.FloatField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["account", "name", "slot"], name="sample_once_an_hour")
+        ]
+
+
 class Refusal(models.Model):
     """An account said no for a limit: a metered plan is `blocked` until its reset, any other `refused` (R8)."""
 

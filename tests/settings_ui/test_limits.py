@@ -189,6 +189,20 @@ def test_an_amount_that_is_none_turns_nothing_on_and_stays_as_typed(signed_in, u
         assert f'value="{up_to}"' in response.content.decode()
 
 
+def test_without_script_the_question_comes_back_with_what_was_typed(signed_in):
+    three_accounts(signed_in.person)
+
+    asked = signed_in.post("/settings/limits/save", {"engine": "codex", "paid": "on", "shown_paid": ""}, follow=True)
+    wrong = press(signed_in, "paid", headers={}, paid_with="budget", up_to="ten")
+
+    assert 'value="10.00"' in asked.content.decode()
+    assert wrong["Location"].endswith("&up_to=ten#fb-ask")
+    page = signed_in.get(wrong["Location"]).content.decode()
+    assert 'value="ten"' in page
+    assert "Write an amount in dollars" in page
+    assert kept(signed_in).limit_paid is False
+
+
 def test_with_a_budget_set_the_switch_needs_no_question(signed_in):
     three_accounts(signed_in.person)
     prefer(signed_in, month_budget_nano=to_nano(Decimal(10)))

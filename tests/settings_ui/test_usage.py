@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from conch.models import Conversation, Entry, Line, MonthTotal, Preferences, Turn
+from conch.accounts.samples import keep_samples
+from conch.models import Conversation, Entry, Line, MonthTotal, Preferences, Turn, Window, WindowSample
 from conch.money import to_nano
 from tests.conftest import make_account, make_person
 from tests.settings_ui.conftest import window
@@ -76,6 +77,34 @@ def test_the_pace_of_a_window_is_said(signed_in):
 
     assert "50% left" in said
     assert "At this pace, full" in said
+
+
+def test_a_window_over_the_last_days_is_a_line_with_a_table_behind(signed_in):
+    now = timezone.now()
+    codex = make_account(signed_in.person)
+    for hours, used in ((50, 20), (26, 80), (1, 45)):
+        window(codex, used, now - timedelta(hours=hours))
+        keep_samples(Window.objects.filter(account=codex))
+        Window.objects.all().delete()
+    window(codex, 50, now)
+
+    response = signed_in.get("/settings/usage")
+
+    points = re.search(r'points="([^"]+)"', response.content.decode())[1].split()
+    assert len(points) == 6, "a figure holds until the next"
+    assert points[0].endswith(",38.4")
+    assert "80% used" in text_of(response)
+
+
+def test_an_hour_keeps_its_latest_figure(signed_in):
+    now = timezone.now().replace(minute=0)
+    codex = make_account(signed_in.person)
+    for minute, used in ((1, 10), (2, 30)):
+        window(codex, used, now.replace(minute=minute))
+        keep_samples(Window.objects.filter(account=codex))
+        Window.objects.all().delete()
+
+    assert [sample.used_percent for sample in WindowSample.objects.all()] == [30]
 
 
 def test_an_answer_that_was_carried_on_says_what_it_cost_and_saved(signed_in):
