@@ -50,8 +50,18 @@ async def look(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
 
 def _look(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    connection.close_if_unusable_or_obsolete()
+    _refresh()
     return function(*args, **kwargs)
+
+
+def _refresh() -> None:
+    """Give a connection back that is to be given back: no request begins or ends on these threads to do it.
+
+    One to SQLite is kept until something went wrong with it: opening it anew costs more than most of what is read.
+    One to PostgreSQL goes back to its pool, which costs nothing.
+    """
+    if connection.vendor != "sqlite" or connection.errors_occurred:
+        connection.close_if_unusable_or_obsolete()
 
 
 def _put(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Future[T]":
@@ -75,8 +85,7 @@ def _write() -> None:
         with contextlib.suppress(queue.Empty):
             while len(group) < MOST_IN_A_GROUP:
                 group.append(_jobs.get_nowait())
-        # No request begins or ends on this thread, so nobody else looks after its connection.
-        connection.close_if_unusable_or_obsolete()
+        _refresh()
         if not _together(group):
             for job in group:
                 _alone(job)

@@ -27,14 +27,16 @@ def session(base, ada):
     store[SESSION_KEY], store[BACKEND_SESSION_KEY] = str(ada.pk), BACKEND
     store[HASH_SESSION_KEY] = ada.get_session_auth_hash()
     store.save()
-    with httpx.Client(base_url=base, cookies={"conch_session": store.session_key}, trust_env=False) as client:
+    with httpx.Client(
+        base_url=base, cookies={"conch_session": store.session_key}, trust_env=False, timeout=20
+    ) as client:
         yield client
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic YTpi"}])
 def test_nobody_gets_in_without_a_sign_in(base, transactional_db, headers):
     for path in ("/api/accounts", "/api/openapi.json", "/api/docs", "/api/conversations/1"):
-        refused = httpx.get(base + path, headers=headers, trust_env=False)
+        refused = httpx.get(base + path, headers=headers, trust_env=False, timeout=20)
 
         assert refused.status_code == 401
         assert refused.headers["content-type"] == PROBLEM
