@@ -178,9 +178,7 @@ def _at_limit(survey: Survey) -> Decision:
     run = survey.question.run
     if run.routine:
         return held(survey)
-    chosen = _carry_on(survey, run.carry_on) if run.carry_on else None
-    if chosen is None and survey.mode != WAIT:
-        chosen = _chosen(survey)
+    chosen = (_carry_on(survey, run.carry_on) if run.carry_on else None) or _chosen(survey)
     if chosen is not None:
         return _carried(survey, *chosen)
     if survey.mode != WAIT and survey.question.preferences.offline_fallback and survey.local is not None:
@@ -189,7 +187,7 @@ def _at_limit(survey: Survey) -> Decision:
 
 
 def _chosen(survey: Survey) -> tuple[Seen, Standing, str] | None:
-    """Who carries on by the preference: under auto the first in order that is not passed over, else the pick."""
+    """Who carries on by the preference: the first in order that is not passed over, or the pick; under wait nobody."""
     if survey.mode == AUTO:
         return _first_able(survey.others, NOTHING, AUTO)
     return None if survey.pick is None else _first_able([survey.pick], BY_NAME, "named")

@@ -20,6 +20,11 @@ def test_plans_come_before_keys_and_keys_by_the_price_of_a_typical_reply():
     assert order(UNPRICED, DEAR, CODEX, CHEAP, CLAUDE, FREE) == ["codex", "claude", "free", "cheap", "dear", "mine"]
 
 
+def test_a_key_that_costs_nothing_still_comes_after_the_plans():
+    """R4."""
+    assert order(FREE, CODEX) == ["codex", "free"]
+
+
 def test_ties_are_by_when_they_were_connected():
     """R4."""
     assert order(key("b", "0.01"), key("a", "0.01")) == ["b", "a"]
