@@ -29,6 +29,7 @@ LAYERS = (
         "conch.accounts.seal",
         "conch.accounts.access",
         "conch.accounts.room",
+        "conch.accounts.samples",
         "conch.accounts.meters",
     ),
     ("routing.known", "routing.rows", "routing.prepared"),
