@@ -236,6 +236,7 @@ def test_lim_20_a_failed_reading_marks_no_account(status):
         error = reading_failure(speaks, answer, NOW)
         assert not isinstance(error, LimitReached)
         assert isinstance(error, SignedOut) == (status == 401)
+        assert isinstance(error, Throttled) == (status == 429)
     credit = Answer(402, {}, {"error": {"message": "Insufficient credits", "code": 402}})
     assert not isinstance(reading_failure(Speaks.OPENROUTER, credit, NOW), LimitReached)
 
