@@ -36,15 +36,26 @@ def folder_of(home: str) -> Path:
     return Path(home or "~/.codex").expanduser()
 
 
-def read_tokens(folder: Path) -> Tokens:
-    """The sign-in in that home. Raises SignedOut, saying why. Blocking, but for a small file."""
+def pays_by_key(folder: Path) -> bool:
+    """Whether the program would pay by an API key there: its own rule, by the mode, else by a key that is there."""
+    kept = _kept(folder)
+    mode = str(kept.get("auth_mode") or "").lower() if isinstance(kept, Mapping) else ""
+    return isinstance(kept, Mapping) and (mode == "apikey" or (not mode and bool(kept.get("OPENAI_API_KEY"))))
+
+
+def _kept(folder: Path) -> Any:
     try:
         with (folder / AUTH_FILE).open("rb") as file:
-            kept = json.loads(file.read(LARGEST_FILE))
+            return json.loads(file.read(LARGEST_FILE))
     except FileNotFoundError:
         raise SignedOut(f"there is no ChatGPT sign-in in {folder}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise SignedOut(f"the sign-in in {folder} can't be read") from error
+
+
+def read_tokens(folder: Path) -> Tokens:
+    """The sign-in in that home. Raises SignedOut, saying why. Blocking, but for a small file."""
+    kept = _kept(folder)
     tokens = kept.get("tokens") if isinstance(kept, Mapping) else None
     if not isinstance(tokens, Mapping) or not isinstance(tokens.get("access_token"), str) or not tokens["access_token"]:
         raise SignedOut(f"the sign-in in {folder} is not by ChatGPT")

@@ -9,25 +9,22 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 from conch.configuration import data_folder
+from conch.engines import programs
 from conch.engines.base import SignedOut
 from conch.engines.codex_home import Tokens, read_tokens
 from conch.engines.local_server import held
 
 RENEWED_WITHIN = 45.0  # seconds
 LONGEST_LINE = 1024 * 1024
-# Nothing of the environment but what a program needs to run, and what its owner told Codex about the network.
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "CODEX_CA_CERTIFICATE", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
 SWITCHES = ("analytics.enabled=false", "check_for_update_on_startup=false", 'cli_auth_credentials_store="file"')
 HELLO = {
     "id": 1,
@@ -40,12 +37,7 @@ RENEW = {"id": 2, "method": "account/read", "params": {"refreshToken": True}}
 
 def find_program() -> str | None:
     """The Codex program: the person's own, else the one of the installed package."""
-    found = shutil.which("codex")
-    if found:
-        return found
-    with suppress(ImportError, OSError):
-        return str(import_module("codex_cli_bin").bundled_codex_path())
-    return None
+    return programs.look(programs.CODEX).path or None
 
 
 def renew(folder: Path, refused: Tokens, base_url: str = "") -> Tokens:
@@ -76,7 +68,8 @@ def _lock_of(folder: Path) -> Path:
 def _let_it_renew(program: str, folder: Path, base_url: str) -> None:
     """Ask the program for the account with a fresh token; whatever it answers, the file says whether it is there."""
     switches = [*SWITCHES, *([f"chatgpt_base_url={json.dumps(base_url)}"] if base_url else [])]
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"CODEX_HOME": str(folder)}
+    variables = programs.given("CODEX_CA_CERTIFICATE", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
+    environment = programs.scrubbed(program, CODEX_HOME=str(folder), **variables)
     with tempfile.TemporaryDirectory(prefix="conch-codex-") as empty:
         try:
             process = subprocess.Popen(  # noqa: S603 - the program that the person installed

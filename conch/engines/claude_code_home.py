@@ -1,0 +1,45 @@
+"""A Claude sign-in as the Claude Code program keeps it: whose it is, and how the program is told where (clis.md 3.1).
+
+Tokens are the program's: Conch reads no credentials, only the account's name beside them. Nothing is written here.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from conch.engines.base import Identity
+
+LARGEST_FILE = 16 * 1024 * 1024
+ACCOUNT_FILE = ".claude.json"
+
+
+def home_variables(home: str) -> dict[str, str]:
+    """What tells the program its home; nothing for the person's own, whose files lie in two places."""
+    if not home or Path(home).expanduser().absolute() == _usual():
+        return {}
+    return {"CLAUDE_CONFIG_DIR": str(Path(home).expanduser().absolute())}
+
+
+def account_in(home: str) -> Identity:
+    """Whose sign-in that home holds, as far as it is written down; empty where it isn't."""
+    folder = Path(home).expanduser() if home_variables(home) else Path.home()
+    with suppress(OSError, ValueError, RecursionError):
+        with (folder / ACCOUNT_FILE).open("rb") as file:
+            kept = json.loads(file.read(LARGEST_FILE))
+        account = kept.get("oauthAccount") if isinstance(kept, Mapping) else None
+        if isinstance(account, Mapping):
+            return identity_of(account.get("organizationUuid"), account.get("emailAddress"))
+    return Identity()
+
+
+def identity_of(organization_id: Any, email: Any, *, plan: Any = "", organization: Any = "") -> Identity:
+    """Organisation and e-mail together: one address may hold a plan of its own and a seat of a team (R1)."""
+    whose = str(email or "")
+    identity = f"{organization_id}:{whose.lower()}" if organization_id and whose else ""
+    return Identity(identity, whose, str(plan or ""), str(organization or ""))
+
+
+def _usual() -> Path:
+    return (Path.home() / ".claude").absolute()

@@ -1,0 +1,247 @@
+"""Codex CLI: a ChatGPT plan by the Codex program, over its app-server (clis.md 2.4, providers.md 3).
+
+The same account as Codex: a reading or a refusal of either is one of both. A turn is an ephemeral thread in a process
+of its own, with the chat's history injected natively.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from conch.engines import codex_renewal, programs
+from conch.engines.base import (
+    Access,
+    Billing,
+    ConnectBy,
+    EngineError,
+    EngineFault,
+    Event,
+    Identity,
+    Message,
+    Model,
+    Overloaded,
+    Rejected,
+    Request,
+    Room,
+    SignedOut,
+    Unreachable,
+)
+from conch.engines.codex_cli_lines import Turn, read_room
+from conch.engines.codex_cli_refusals import reading_failure
+from conch.engines.codex_cli_server import CodexServer, Refused, command, home_with
+from conch.engines.codex_home import AUTH_FILE, Tokens, folder_of, pays_by_key, read_tokens
+from conch.engines.wire_text import clean, model_label
+
+SERVER_OVERLOADED = -32001
+# What the Codex program is told of the network, beside what any program is.
+CODEX_VARIABLES = ("CODEX_CA_CERTIFICATE", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
+
+
+class CodexCli:
+    """Replies by a person's ChatGPT plan, through the Codex program."""
+
+    id: ClassVar[str] = "codex-cli"
+    label: ClassVar[str] = "Codex CLI"
+    billing: ClassVar[Billing] = Billing.PLAN
+    shares_account: ClassVar[str] = "openai-codex"
+    meters: ClassVar[bool] = True
+    connect_by: ClassVar[ConnectBy] = ConnectBy.SIGN_IN
+    plan_name: ClassVar[str] = "ChatGPT plan"
+    monogram: ClassVar[str] = "Cc"
+    official_base_url: ClassVar[str] = "https://chatgpt.com/backend-api"
+    preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
+    billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
+    program: ClassVar[programs.Kind] = programs.CODEX
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.now = now
+        self._open: set[CodexServer] = set()
+
+    async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
+        """Stream one answer. Closing the iterator ends the program."""
+        if request.tools:
+            raise Rejected("Codex CLI runs no tools of Conch's", reason="tools")
+        async with self._server(access) as server:
+            thread = await _thread(server, request)
+            async with aclosing(self._answer(server, thread, request)) as events:
+                async for event in events:
+                    yield event
+
+    async def read_room(self, access: Access) -> Room:
+        """Every window of the plan, ahead of a turn; asks no model."""
+        async with self._server(access) as server:
+            return await self._windows(server)
+
+    async def identify(self, access: Access) -> Identity:
+        """Whose the sign-in is, by its own claims, once the program and the provider take it."""
+        async with self._server(access) as server:
+            try:
+                await self._windows(server)
+            except (SignedOut, Unreachable):
+                raise
+            except EngineError:
+                pass  # it was let in; only the reading failed
+        return (await asyncio.to_thread(read_tokens, folder_of(access.home))).identity
+
+    async def models(self, access: Access) -> Sequence[Model]:
+        """What the plan can answer with, best first, as the program lists it."""
+        async with self._server(access) as server:
+            try:
+                answer = await server.ask("model/list", {})
+            except Refused as error:
+                raise reading_failure(error.message) from error
+        listed = answer.get("data")
+        listed = [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
+        return [_model(model) for model in listed if model.get("id") and model.get("hidden") is not True]
+
+    async def close(self) -> None:
+        """End what runs."""
+        await asyncio.gather(*(server.ended() for server in list(self._open)))
+
+    @asynccontextmanager
+    async def _server(self, access: Access) -> AsyncGenerator[CodexServer, None]:
+        """A server that has shaken hands and speaks for this very sign-in, ended on the way out."""
+        path = await asyncio.to_thread(programs.find, self.program)
+        await self._signed_in(access)
+        folder = home_with(folder_of(access.home) / AUTH_FILE)
+        environment = programs.scrubbed(path, CODEX_HOME=str(folder.path / "home"), **programs.given(*CODEX_VARIABLES))
+        server = await CodexServer.start(command(path, self._base(access)), environment, folder)
+        self._open.add(server)
+        try:
+            await server.greet()
+            await _check_payer(server)
+            yield server
+        except Unreachable as error:
+            error.host = urlsplit(self._base(access)).hostname or ""
+            raise
+        finally:
+            server.end()
+            self._open.discard(server)
+
+    async def _signed_in(self, access: Access) -> Tokens:
+        """The sign-in as it is now, renewed where it has run out. Raises SignedOut, Rejected where a key would pay."""
+        folder = folder_of(access.home)
+        if await asyncio.to_thread(pays_by_key, folder):
+            raise Rejected("Codex is signed in by an API key there, not by a ChatGPT plan", reason="paying")
+        tokens = await asyncio.to_thread(read_tokens, folder)
+        theirs = tokens.identity.identity
+        if ":" in access.identity and theirs and theirs != access.identity:
+            raise SignedOut(f"the sign-in in {folder} is now somebody else's")
+        if tokens.expires_at is not None and tokens.expires_at <= self.now():
+            with suppress(SignedOut):  # a clock may be wrong: then the provider says what it thinks of it
+                tokens = await asyncio.to_thread(codex_renewal.renew, folder, tokens, access.base_url)
+        return tokens
+
+    async def _answer(self, server: CodexServer, thread: str, request: Request) -> AsyncGenerator[Event, None]:
+        turn = Turn(request.model, self.now)
+        try:
+            started = await server.ask("turn/start", {"threadId": thread, "input": _input(request.messages[-1])})
+        except Refused as error:
+            raise _at_start(error) from error
+        try:
+            while not turn.ended:
+                notice = await server.next_notice()
+                if notice is None:
+                    said = server.last_words() or "Codex ended in the middle of its answer"
+                    raise EngineFault(said, cut=True)
+                for event in turn.read(notice):
+                    yield event
+        finally:
+            if not turn.ended:
+                await _interrupt(server, thread, started)
+        if turn.failed is not None:
+            raise turn.why(await self._windows_after(server) if turn.failed.needs_windows else None)
+
+    async def _windows(self, server: CodexServer) -> Room:
+        try:
+            return read_room(await server.ask("account/rateLimits/read", None), self.now())
+        except Refused as error:
+            raise reading_failure(error.message) from error
+
+    async def _windows_after(self, server: CodexServer) -> Room | None:
+        with suppress(EngineError):
+            return await self._windows(server)
+        return None
+
+    def _base(self, access: Access) -> str:
+        return (access.base_url or self.official_base_url).rstrip("/")
+
+
+async def _check_payer(server: CodexServer) -> None:
+    """Before anything is asked: the ChatGPT sign-in pays (R34, CON-02)."""
+    try:
+        method = (await server.ask("getAuthStatus", {})).get("authMethod")
+    except Refused:
+        account = (await server.ask("account/read", {"refreshToken": False})).get("account")
+        method = account.get("type") if isinstance(account, Mapping) else None
+    if method is None:
+        raise SignedOut("Codex is signed out. Sign in: codex login")
+    if not str(method).lower().startswith("chatgpt"):
+        raise Rejected(f"Codex would pay by {method}, not by the plan", reason="paying")
+
+
+async def _thread(server: CodexServer, request: Request) -> str:
+    """A thread that nobody keeps, with the chat so far in it."""
+    params = {
+        "model": request.model,
+        "cwd": str(server.folder.work),
+        "approvalPolicy": "never",
+        "sandbox": "read-only",
+        "ephemeral": True,
+        "environments": [],
+        "baseInstructions": clean(request.instructions) or "You are a helpful assistant.",
+    }
+    try:
+        thread = (await server.ask("thread/start", params)).get("thread")
+        name = str(thread.get("id") or "") if isinstance(thread, Mapping) else ""
+        items = [_item(message) for message in request.messages[:-1]]
+        if items:
+            await server.ask("thread/inject_items", {"threadId": name, "items": items})
+    except Refused as error:
+        raise _at_start(error) from error
+    return name
+
+
+def _at_start(error: Refused) -> EngineError:
+    if error.code == SERVER_OVERLOADED:
+        return Overloaded(error.message)
+    return EngineFault(error.message, accepted=False)
+
+
+async def _interrupt(server: CodexServer, thread: str, started: Mapping[str, Any]) -> None:
+    """Stop what it is doing; the end of the process follows."""
+    turn = started.get("turn")
+    name = turn.get("id") if isinstance(turn, Mapping) else None
+    await server.send({"id": "stop", "method": "turn/interrupt", "params": {"threadId": thread, "turnId": name}})
+
+
+def _item(message: Message) -> dict[str, Any]:
+    kind = "output_text" if message.role == "assistant" else "input_text"
+    pictures = [{"type": "input_image", "image_url": _url(image)} for image in message.images]
+    text = [{"type": kind, "text": clean(message.text)}] if message.text or not pictures else []
+    return {"type": "message", "role": message.role, "content": [*pictures, *text]}
+
+
+def _input(message: Message) -> list[dict[str, Any]]:
+    pictures = [{"type": "image", "url": _url(image)} for image in message.images]
+    return [*pictures, *([{"type": "text", "text": clean(message.text)}] if message.text or not pictures else [])]
+
+
+def _url(image: Any) -> str:
+    return f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
+
+
+def _model(said: Mapping[str, Any]) -> Model:
+    kinds = said.get("inputModalities")
+    return Model(
+        id=str(said["id"]),
+        label=model_label(str(said["id"]))
+        if str(said["id"]).startswith("gpt-")
+        else str(said.get("displayName") or said["id"]),
+        tools=False,
+        images="image" in kinds if isinstance(kinds, list) else True,
+    )

@@ -1,0 +1,142 @@
+"""`codex app-server` as Conch runs it: how it is started, its JSON-RPC, and what it asks that is always declined.
+
+It runs in a home of its own that holds nothing but a link to the account's `auth.json` (Codex 0.163 renews through it):
+the instructions, MCP servers, hooks, skills and memories of the person's own home have no switch that turns all of them
+off, and nothing is to be written there (design.md, Engines). Every setting is a `-c` flag (clis.md 2.2).
+"""
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from conch.engines.base import EngineFault
+from conch.engines.cli_process import CliProcess, Folder
+from conch.engines.codex_home import AUTH_FILE
+
+ANSWERED_WITHIN = 60.0  # seconds; cold it takes one, on a busy machine more
+SETTINGS = (
+    # The sign-in pays, never a key that may lie beside it (CON-02).
+    'forced_login_method="chatgpt"',
+    'cli_auth_credentials_store="file"',
+    "check_for_update_on_startup=false",
+    'approval_policy="never"',
+    'sandbox_mode="read-only"',
+    'web_search="disabled"',
+    "project_doc_max_bytes=0",
+    "include_environment_context=false",
+    "include_permissions_instructions=false",
+    "include_apps_instructions=false",
+    "analytics.enabled=false",
+    "feedback.enabled=false",
+    'history.persistence="none"',
+    "skills.include_instructions=false",
+    "skills.bundled.enabled=false",
+    "agents.enabled=false",
+)
+OFF = (
+    *("apps", "browser_use", "code_mode_host", "computer_use", "goals", "hooks", "image_generation", "in_app_browser"),
+    *("memories", "multi_agent", "plugins", "remote_plugin", "shell_snapshot", "shell_tool", "skill_search"),
+    *("sleep_tool", "tool_suggest", "unbounded_connection_retries", "unified_exec", "view_image"),
+)
+# What it would only say back: among it the pictures that it was given.
+NOT_TOLD = ("item/started", "thread/started", "remoteControl/status/changed", "thread/status/changed")
+HELLO = {
+    "clientInfo": {"name": "conch", "title": "Conch", "version": "1"},
+    # `environments` at the start of a thread, which takes away the tool that edits files, is experimental.
+    "capabilities": {"experimentalApi": True, "optOutNotificationMethods": list(NOT_TOLD)},
+}
+DECLINED = {"decision": "decline"}
+
+
+class Refused(Exception):
+    """The server answered a request with an error. `message` is its own; `code` is JSON-RPC's."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def home_with(auth: Path) -> Folder:
+    """A folder whose `home` holds a link to that sign-in and nothing else."""
+    folder = Folder()
+    home = folder.path / "home"
+    home.mkdir()
+    (home / AUTH_FILE).symlink_to(auth.resolve())
+    return folder
+
+
+def command(path: str, base: str) -> list[str]:
+    """The command line. No configuration can know the provider's name; nothing is tried again unseen (R34)."""
+    name = f"conch_{token_hex(4)}"
+    provider = (
+        f'{{name="Conch",base_url={json.dumps(base + "/codex")},wire_api="responses",requires_openai_auth=true,'
+        "supports_websockets=false,request_max_retries=0,stream_max_retries=0}"
+    )
+    settings = [
+        *SETTINGS,
+        f'model_provider="{name}"',
+        f"model_providers.{name}={provider}",
+        f"chatgpt_base_url={json.dumps(base)}",
+        *(f"features.{feature}=false" for feature in OFF),
+    ]
+    return [path, *(word for setting in settings for word in ("-c", setting)), "app-server"]
+
+
+class CodexServer(CliProcess):
+    """One app-server. Notifications that come while an answer is awaited are kept, in order, for `next_notice`."""
+
+    _asked = 0
+
+    async def greet(self) -> None:
+        """Shake hands. Raises EngineFault."""
+        self._notices: deque[dict[str, Any]] = deque()
+        await self.ask("initialize", HELLO)
+        await self.send({"method": "initialized"})
+
+    async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """The answer to a request. Raises Refused with the server's error, EngineFault where none comes."""
+        self._asked += 1
+        await self.send({"id": self._asked, "method": method, "params": params})
+        while (line := await self.next_line(ANSWERED_WITHIN)) is not None:
+            if "method" in line:
+                await self._notice(line)
+            elif line.get("id") == self._asked:
+                return _result(line)
+        raise EngineFault(self.last_words() or f"Codex ended before it answered {method}", accepted=False)
+
+    async def next_notice(self) -> dict[str, Any] | None:
+        """The next notification; None once the server has ended."""
+        while not self._notices:
+            line = await self.next_line()
+            if line is None:
+                return None
+            if "method" in line:
+                await self._notice(line)
+        return self._notices.popleft()
+
+    async def _notice(self, line: dict[str, Any]) -> None:
+        """Keep a notification; a request of the server's is answered, or its turn would hang: nothing is allowed."""
+        if "id" not in line:
+            self._notices.append(line)
+            return
+        method = str(line["method"])
+        if method == "mcpServer/elicitation/request":
+            await self.send({"id": line["id"], "result": {"action": "decline", "content": None}})
+        elif method.endswith("/requestApproval") and "permissions" not in method:
+            await self.send({"id": line["id"], "result": DECLINED})
+        else:
+            error = {"code": -32601, "message": "Conch answers no such requests"}
+            await self.send({"id": line["id"], "error": error})
+
+
+def _result(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    error = line.get("error")
+    if isinstance(error, Mapping):
+        code = error.get("code")
+        raise Refused(code if isinstance(code, int) else 0, str(error.get("message") or ""))
+    result = line.get("result")
+    return result if isinstance(result, Mapping) else {}
