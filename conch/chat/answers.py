@@ -63,6 +63,10 @@ def _with_problem(request: HttpRequest, conversation_id: Any, text: str, status:
     if isinstance(conversation_id, int):
         context = whole(own(person_of(request).pk, conversation_id), viewer(request)) | more
         return HttpResponse(render_to_string("chat/page.html", context, request), status=status)
+    if request.resolver_match is not None and request.resolver_match.url_name == "begin":
+        from conch.chat.pages import new_chat
+
+        return HttpResponse(render_to_string("chat/page.html", new_chat(request) | more, request), status=status)
     return HttpResponse(render_to_string("chat/problem.html", more, request), status=status)
 
 

@@ -9,49 +9,62 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 
-from conch.accounts.defaults import connected, start_of
-from conch.accounts.zones import preferences_of
+from conch.accounts.defaults import LOCAL
 from conch.chat import exports, sidebar
 from conch.chat.answers import person_of, viewer, wants_parts
 from conch.chat.page import new_key, news, own, shell_of, whole
 from conch.chat.shown import stamp_of
 from conch.engines import local_models
-from conch.models import Attachment, Conversation
+from conch.models import Agent, Attachment, Conversation
+from conch.tasks.agents import accounts_of, agents_of, beginning
+from conch.tasks.agents import own as own_agent
 from conch.turns.errors import NotHere
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The latest chat, or a new one where there is none, or one is asked for (`?new`, with `account` and `model`)."""
+    """The latest chat, or a new one: where there is none, or one is asked for (`?new`, `?agent`, `account`, `model`)."""
     person = person_of(request)
-    latest = None if "new" in request.GET else sidebar.chats_of(person.pk).first()
+    latest = None if "new" in request.GET or "agent" in request.GET else sidebar.chats_of(person.pk).first()
     if latest is not None:
         return _chat(request, latest)
     return render(request, "chat/page.html", new_chat(request))
 
 
 def new_chat(request: HttpRequest) -> dict[str, Any]:
-    """A chat that isn't there yet: it is made with its first message."""
+    """A chat that isn't there yet: it is made with its first message, by who and what was asked for."""
     person = person_of(request)
-    accounts = connected(person.pk)
-    start = start_of(preferences_of(person), accounts)
-    account, model = start.account, start.model
-    asked = request.GET.get("account", "")
-    if asked == "local" or any(one.slug == asked for one in accounts):
-        account = asked
-        model = request.GET.get("model", "") or next((one.model for one in accounts if one.slug == asked), "")
+    given = request.POST or request.GET
+    accounts = accounts_of(person.pk)
+    asked = given.get("account", "")
+    asked = asked if asked == LOCAL or accounts.find(asked) else ""
+    agent = _agent(request, given.get("agent", ""))
+    how = beginning(accounts, agent, asked, given.get("model", "")[:200] if asked else "")
     gone = Conversation.objects.filter(person=person, pk=_number(request, "deleted") or 0).exclude(deleted_at=None)
     return {
         "deleted": gone.first(),
         "chat": None,
         "turns": [],
-        "account": account,
-        "model": model,
-        "replaced": start.replaced and not asked,
+        "account": how.account,
+        "model": how.model,
+        "agent": agent,
+        "agents": agents_of(person.pk),
+        "problem": how.trouble,
+        "replaced": how.replaced,
         "local": local_models.facts(local_models.setup()),
         "key": new_key(),
-        **shell_of(person.pk, account, None, viewer(request), model=model),
+        **shell_of(person.pk, how.account, None, viewer(request), model=how.model),
     }
+
+
+def _agent(request: HttpRequest, named: str) -> Agent | None:
+    """The person's agent of that id; another's isn't there (404)."""
+    if not named:
+        return None
+    try:
+        return own_agent(person_of(request).pk, int(named) if named.isascii() and named.isdigit() else 0)
+    except NotHere as error:
+        raise Http404 from error
 
 
 @require_GET

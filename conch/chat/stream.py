@@ -191,10 +191,15 @@ class _Page:
         return viewer_of(self.person.preferences, timezone.now())
 
     def _lines(self) -> str:
-        shown, _ = turn_parts(self.turn, self.names, self._viewer())
+        """The turn's lines as they are now, and with them who answers and who pays."""
+        viewer = self._viewer()
+        shown, rows = turn_parts(self.turn, self.names, viewer)
+        around_it = around(self.turn.conversation, rows, viewer) | {"oob": True}
         html = "".join(render_to_string("nacre/line.html", {"line": line}) for line in shown.before)
         spoken = shown.before[-1].said.spoken if shown.before else ""
-        return _into(f"lines-{self.turn.pk}", html) + (_into("live", escape(spoken)) if spoken else "")
+        parts = [render_to_string(f"chat/_{part}.html", around_it) for part in ("pick", "foot", "rooms")]
+        said = _into("live", escape(spoken)) if spoken else ""
+        return "".join([_into(f"lines-{self.turn.pk}", html), said, *parts])
 
     async def _done(self, request: HttpRequest) -> bytes:
         """The whole turn as it is now, with all that its end changes around it."""

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from conch.accounts.defaults import connected, local_model, starting
+from conch.accounts.defaults import LOCAL, connected, local_model
 from conch.chat.answers import changed, person_of, told, viewer, wants_parts
 from conch.chat.page import changes as changes_of
 from conch.chat.page import new_key, own, own_turn
@@ -18,6 +18,8 @@ from conch.db import look, step, step_now
 from conch.engines.base import Image
 from conch.models import Conversation, Turn
 from conch.pictures import NotAPicture, picture
+from conch.tasks.agents import accounts_of, beginning
+from conch.tasks.agents import own as own_agent
 from conch.turns import doors
 from conch.turns.accept import checked
 from conch.turns.errors import NotHere, NotNow, TooMuch
@@ -35,32 +37,31 @@ async def begin(request: HttpRequest) -> HttpResponse:
     text, images = request.POST.get("text", ""), await _images(request)
     checked(text, images)
     key = request.POST.get("key", "")[:100] or new_key()
-    chat_id = await step(_make, person.pk, key, request.POST.get("account", ""), request.POST.get("model", "")[:200])
+    given = {name: request.POST.get(name, "")[:200] for name in ("account", "model", "agent")}
+    chat_id = await step(_make, person.pk, key, **given)
     await doors.send(person.pk, chat_id, text, images=images, key=key)
     if wants_parts(request):
         return HttpResponse(headers={"HX-Redirect": f"/c/{chat_id}"})
     return redirect(f"/c/{chat_id}")
 
 
-def _make(person_id: int, key: str, account: str, model: str) -> int:
-    """A chat with that account, or the default; the one that this key has made already."""
+def _make(person_id: int, key: str, *, account: str, model: str, agent: str) -> int:
+    """A chat with that account and agent, or the default; the one that this key has made already.
+
+    Raises NotNow where the agent's account is gone or signed out: the message stays in the composer (R36).
+    """
     made = Conversation.objects.filter(person_id=person_id, begun_key=key).first()
     if made is not None:
         return made.pk
-    known = {one.slug: one.model for one in connected(person_id)} | {"local": local_model()}
-    if account not in known:
-        start = starting(person_id)
-        account, model = start.account, start.model
+    known, named = accounts_of(person_id), own_agent(person_id, int(agent) if agent.isdecimal() else None)
+    account = account if named is not None or account == LOCAL or known.find(account) else ""
+    how = beginning(known, named, account, model if account else "")
+    if named is not None and how.trouble:
+        raise NotNow("no_account", f"{how.trouble} Nothing was sent.")
     now = timezone.now()
-    chat = Conversation.objects.create(
-        person_id=person_id,
-        account=account,
-        model=model or known.get(account, ""),
-        begun_key=key,
-        created_at=now,
-        updated_at=now,
-    )
-    return chat.pk
+    return Conversation.objects.create(
+        person_id=person_id, begun_key=key, created_at=now, updated_at=now, **how.columns()
+    ).pk
 
 
 @require_POST
