@@ -15,7 +15,7 @@ from conch.engines.registry import engine, engines_in_use, paths
 from conch.ledger import prices
 from conch.models import Account
 from conch.tasks import routines
-from conch.turns.run import all_ended, interrupt_all
+from conch.turns.run import all_ended, begin_no_more, interrupt_all
 from conch.turns.worker import work
 from conch.turns.writing import keep_writing
 
@@ -40,27 +40,21 @@ def with_lifespan(application: Any) -> Any:
 async def _live(receive: Any, send: Any) -> None:
     await receive()
     stop = asyncio.Event()
-    beside = asyncio.create_task(_work(stop), name="worker")
+    beside = [asyncio.create_task(keep_writing(), name="writing")]
+    if settings.CONCH_WORKER:
+        beside.append(asyncio.create_task(work(stop, also=(routines.look_round,)), name="worker"))
     await send({"type": "lifespan.startup.complete"})
     warming = asyncio.create_task(asyncio.to_thread(_warm), name="warming")
     await receive()
     warming.cancel()
     stop.set()
     await end_turns()
-    beside.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await beside
+    for task in beside:
+        task.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
     for used in engines_in_use():
         await used.close()
     await send({"type": "lifespan.shutdown.complete"})
-
-
-async def _work(stop: asyncio.Event) -> None:
-    """What runs beside the serving: all of the worker's rounds, or only the writing down of this process's turns."""
-    if settings.CONCH_WORKER:
-        await work(stop, also=(routines.look_round,))
-    else:
-        await keep_writing()
 
 
 def _warm() -> None:
@@ -77,7 +71,8 @@ def _warm() -> None:
 
 
 async def end_turns(grace: float = GRACE_SECONDS) -> None:
-    """Let what runs come to its end for a while; then end it as interrupted, with what had arrived kept."""
+    """Begin no turn any more; let what runs come to its end for a while, then end it with what had arrived kept."""
+    begin_no_more()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(all_ended(), grace)
         return

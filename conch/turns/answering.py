@@ -33,7 +33,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
     model_id = model.id
     if slug in so_far.default_model and decision.default_model is not None:
         model_id = decision.default_model.id
-        decision = replace(decision, model=decision.default_model, routed=_with_model(decision))
+        decision = replace(decision, model=decision.default_model, routed=_with_model(decision), say=True)
     handed = _handed(telling, gathered, decision, way, so_far)
     attempt = Attempt.objects.create(
         turn_id=telling.turn.pk,

@@ -46,6 +46,7 @@ LEAST_AFFORDABLE = 1_000  # output tokens (R34)
 
 _tasks: set[asyncio.Task[None]] = set()
 _runners: dict[int, "Runner"] = {}
+_closing = False
 
 
 def start(turn_id: int, *, waking: bool = False, carry_on: str = "", clock: Clock = SYSTEM) -> None:
@@ -55,7 +56,7 @@ def start(turn_id: int, *, waking: bool = False, carry_on: str = "", clock: Cloc
     """
     import contextvars
 
-    live = open_live(turn_id)
+    live = None if _closing else open_live(turn_id)
     if live is None:
         return
     runner = Runner(live, clock, waking=waking)
@@ -63,6 +64,12 @@ def start(turn_id: int, *, waking: bool = False, carry_on: str = "", clock: Cloc
     task = asyncio.get_running_loop().create_task(runner.run(), name=f"turn {turn_id}", context=contextvars.Context())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
+
+
+def begin_no_more() -> None:
+    """The process ends: queued turns are left to whoever comes next (recovery.py)."""
+    global _closing
+    _closing = True
 
 
 def running() -> list["Runner"]:

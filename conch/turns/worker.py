@@ -16,7 +16,6 @@ from conch.models import Account
 from conch.turns import recovery, waiting
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import start
-from conch.turns.writing import keep_writing
 
 logger = logging.getLogger("conch.worker")
 
@@ -40,10 +39,7 @@ async def work(
     """Work until `stop` is set. A database that is away is waited for. `also`: rounds of other parts, at every look."""
     loop = asyncio.get_running_loop()
     event = _woken[loop] = asyncio.Event()
-    beside = [
-        loop.create_task(keep_writing(clock), name="writing"),
-        loop.create_task(_keep_meters(clock), name="meters"),
-    ]
+    meters_beside = loop.create_task(_keep_meters(clock), name="meters")
     swept = 0.0
     try:
         while not stop.is_set():
@@ -56,8 +52,7 @@ async def work(
             await _either(event, stop)
     finally:
         _woken.pop(loop, None)
-        for task in beside:
-            task.cancel()
+        meters_beside.cancel()
 
 
 async def _round(what: Callable[[Clock], Awaitable[None]], clock: Clock) -> None:

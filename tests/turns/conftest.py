@@ -64,8 +64,7 @@ class World:
             slug=slug,
             base_url=self.simulator.base_urls[engine],
             connected_at=SYSTEM.now(),
-            known_models=[{"id": "gpt-5.5", "label": "GPT-5.5"}],
-            **(given | fields),
+            **({"known_models": [{"id": "gpt-5.5", "label": "GPT-5.5"}]} | given | fields),
         )
         return SimpleNamespace(row=row, key=key)
 
