@@ -36,11 +36,12 @@ class Choice:
     __slots__ = ("id", "number", "refusals", "ways", "windows")
 
     def __init__(self, number: int, ways: tuple[Way, ...]) -> None:
-        self.id = ways[0].slug
+        first = ways[0]
+        self.id = first.slug
         self.number = number
         self.ways = ways
-        self.windows: Sequence[Window] = ways[0].windows
-        self.refusals: Sequence[Refusal] = ways[0].refusals
+        self.windows: Sequence[Window] = first.windows
+        self.refusals: Sequence[Refusal] = first.refusals
         if len(ways) > 1:
             self.windows = newest(window for way in ways for window in way.windows)
             self.refusals = [refusal for way in ways for refusal in way.refusals]
@@ -60,10 +61,11 @@ def grouped(ways: Sequence[Way]) -> list[Choice]:
     for way in ways:
         if way.billing != KEY and way.identity:
             known.setdefault(way.shares_account, set()).add(way.identity)
-    groups: dict[object, list[Way]] = {}
+    groups: dict[object, tuple[Way, ...]] = {}
     for way in ways:
-        groups.setdefault(_whose(way, known), []).append(way)
-    return [Choice(number, tuple(members)) for number, members in enumerate(groups.values())]
+        whose = _whose(way, known)
+        groups[whose] = (*groups[whose], way) if whose in groups else (way,)
+    return [Choice(number, members) for number, members in enumerate(groups.values())]
 
 
 def _whose(way: Way, known: dict[str, set[str]]) -> object:
@@ -168,8 +170,9 @@ WHOLE = Carries(whole=True, codes=())
 def carries(model: Model, needs: Needs) -> Carries:
     """Whether that model takes what the chat needs; what isn't known of a model is taken as able."""
     most = model.most_input
-    if most is None and model.context is not None:
-        most = most_input(model)
+    if most is None and (context := model.context) is not None:
+        # As most_input, without a call: this runs for every account of every decision.
+        most = context - min(ANSWER_TOKENS, context // 4)
     whole = most is None or needs.tokens <= most
     if whole and not needs.tools and not needs.images:
         return WHOLE

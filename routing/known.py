@@ -280,6 +280,12 @@ def _local() -> _LocalKnown:
     return _kept_local[1]
 
 
+def forget_local() -> None:
+    """Look for the model on this computer anew: another one was chosen. Other processes find it within two seconds."""
+    global _kept_local
+    _kept_local = None
+
+
 def _usd(nano: int | None) -> Decimal | None:
     return None if nano is None else Decimal(nano) / NANO
 

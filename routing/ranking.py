@@ -22,11 +22,15 @@ def ranked(choices: Sequence[Choice], limit_order: Sequence[str]) -> list[Choice
 
 
 def _place(choice: Choice, places: dict[str, int]) -> tuple[int, bool, bool, Decimal, int]:
-    unnamed = len(places)
-    place = min([places.get(way.slug, unnamed) for way in choice.ways]) if places else 0
-    if choice.ways[0].billing != KEY:
+    ways, place = choice.ways, 0
+    if places:
+        unnamed = len(places)
+        place = places.get(choice.id, unnamed)
+        if len(ways) > 1:
+            place = min(places.get(way.slug, unnamed) for way in ways)
+    if ways[0].billing != KEY:
         return (place, False, False, NOTHING, choice.number)
-    price = choice.ways[0].typical
+    price = ways[0].typical
     return (place, True, price is None, NOTHING if price is None else price, choice.number)
 
 

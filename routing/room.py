@@ -216,7 +216,7 @@ def _of_key(way: Way, budget: Budget, now: datetime, smallest: Decimal | None) -
     most, binding = -1.0, bounds[0]
     for bound in bounds:
         _, _, spent, held, allowed, _ = bound
-        taken = spent + held
+        taken = spent + held if held else spent
         if _passed(taken, allowed, smallest):
             passed.append(bound)
             continue

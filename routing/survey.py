@@ -57,7 +57,7 @@ class Seen(NamedTuple):
 
     def why(self) -> Why:
         """Whether Automatic passes it over now, and why."""
-        best = self.best()
+        best = self.standings[0] if len(self.standings) == 1 else self.best()
         return Why(self.choice.id, best.skip(best.codes[0]) if best.codes else None)
 
     def offer(self, yes: frozenset[str] = NOTHING) -> Offer:
