@@ -9,18 +9,18 @@ from conch.accounts.access import access_for
 from conch.accounts.seal import CantUnseal
 from conch.engines.base import Access, Billing, Request
 from conch.ledger import prices
-from conch.models import Account, Attempt, Conversation, Line, Preferences, Turn
+from conch.models import Account, Attempt, Conversation, Line, Preferences
 from conch.money import to_nano
-from conch.turns import handoff
+from conch.turns import handoff, statements
 from conch.turns.gathering import Asking, Gathered, RunSoFar, Telling
 from conch.turns.record import Tried
+from routing.choices import most_input
 from routing.facts import Way
 from routing.outcome import Decision
 
 LOCAL = "local"
 OUTPUT_CAP = 8_192  # tokens (R34)
 LEAST_OUTPUT = 256
-ANSWER_TOKENS = 1_024  # kept free for the answer where a chat is shortened to fit
 
 
 def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: RunSoFar) -> Asking | None:
@@ -35,32 +35,25 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         model_id = decision.default_model.id
         decision = replace(decision, model=decision.default_model, routed=_with_model(decision), say=True)
     handed = _handed(telling, gathered, decision, way, so_far)
-    attempt = Attempt.objects.create(
-        turn_id=telling.turn.pk,
-        run=telling.turn.run,
-        account=slug,
-        model=model_id,
-        consent=decision.consent,
-        started_at=telling.now,
+    attempt_id = statements.insert_attempt(
+        telling.turn.pk, telling.turn.run, slug, model_id, decision.consent, telling.now
     )
     cap, entry = None, None
     if decision.billing == Billing.KEY:
-        held = _hold(telling, gathered, decision, handed.tokens, attempt.pk, so_far)
+        held = _hold(telling, gathered, decision, handed.tokens, attempt_id, so_far)
         if held is None:
-            attempt.delete()
+            Attempt.objects.filter(pk=attempt_id).delete()
             return None
         cap, entry = held
     _say(telling, decision, handed, slug)
     _move(telling, decision, slug, model_id)
     telling.tell("attempt", {"account": slug, "model": model_id})
-    Turn.objects.filter(pk=telling.turn.pk, run=telling.turn.run).update(
-        account=slug, model=model_id, position=telling.position
-    )
+    statements.now_answers(telling.turn.pk, telling.turn.run, slug, model_id, telling.position)
     telling.keep()
     tried = Tried(
         turn_id=telling.turn.pk,
         run=telling.turn.run,
-        attempt_id=attempt.pk,
+        attempt_id=attempt_id,
         account=slug,
         account_id=account.pk if account is not None else None,
         model=model_id,
@@ -80,7 +73,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         tried=tried,
         label=decision.label,
         billing=decision.billing,
-        own=slug == telling.chat.account,
+        own=slug == (telling.chat.account if decision.unstay is None else decision.unstay.account),
         default_model=decision.default_model.id if decision.default_model is not None else "",
     )
 
@@ -88,7 +81,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
 def _account(person_id: int, slug: str) -> Account | None:
     if slug == LOCAL:
         return None
-    return Account.objects.select_related("person").get(person_id=person_id, slug=slug, removed_at=None)
+    return statements.account(person_id, slug)
 
 
 def _access(account: Account) -> Access:
@@ -113,9 +106,7 @@ def _handed(
     """The chat for who answers, shortened where it doesn't fit (R31)."""
     slug = decision.answers or ""
     model = way.model if way is not None else gathered.question.local.model
-    fits = None
-    if decision.shortened and model.context is not None:
-        fits = model.context - min(ANSWER_TOKENS, model.context // 3)
+    fits = most_input(model) if decision.shortened else None
     if slug in so_far.fits:
         fits = min(fits or so_far.fits[slug], so_far.fits[slug])
     return handoff.handed(
@@ -149,7 +140,7 @@ def _hold(
             attempt_id=attempt_id,
             consent=decision.consent,
             most=prices.most(way.engine, model, counted, cap, account.known_models),
-            month=ledger.month_of(preferences, telling.turn.created_at),
+            month=ledger.month_of(preferences, telling.turn.started_at or telling.now),
             now=telling.now,
             budget_nano=preferences.month_budget_nano,
             key_limit_nano=ledger.key_limit(

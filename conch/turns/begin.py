@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from django.db.models import Exists
-
 from conch.engines.base import EngineError, LimitReached
 from conch.models import Attempt, Turn
-from conch.turns import answering, handoff, resting
-from conch.turns.accept import unfinished_before
+from conch.turns import answering, handoff, resting, statements
 from conch.turns.events import Event
 from conch.turns.gathering import Begun, Gathered, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
@@ -30,27 +27,16 @@ def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: 
 
     `waking`: a waiting or capped turn asks again. Where it would wait on, it is left waiting, and no run begins.
     """
-    turn = Turn.objects.select_related("conversation").filter(pk=turn_id).first()
+    turn = statements.turn_with_chat(turn_id)
     if turn is None or turn.conversation.deleted_at is not None:
         return None
     if waking and turn.state in {Turn.State.WAITING, Turn.State.CAPPED}:
         return _wake(turn, owner, so_far, now)
-    if not _claim(turn, Turn.State.QUEUED, owner, now):
+    if not statements.claim_queued(turn.pk, turn.run, owner, now + LEASE, now):
         return None
+    turn.state, turn.started_at = Turn.State.RUNNING, now
     # Its place is where it was queued: that event opens the run for those who watch it here.
     return _ask(turn, so_far, now, turn.position, opening=[Event(turn.position, "queued", {})])
-
-
-def _claim(turn: Turn, state: str, owner: str, now: datetime, **changed: object) -> bool:
-    free = Turn.objects.filter(pk=turn.pk, state=state, run=turn.run)
-    if state == Turn.State.QUEUED:
-        free = free.filter(~Exists(unfinished_before()))
-    claimed = free.update(
-        state=Turn.State.RUNNING, owner=owner, lease_until=now + LEASE, started_at=now, stop_asked=False, **changed
-    )
-    if claimed:
-        turn.state = Turn.State.RUNNING
-    return bool(claimed)
 
 
 def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | None:
@@ -60,9 +46,20 @@ def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | No
         resting.go_on(turn, decision, now)
         return None
     position = turn.position + 1
-    if not _claim(turn, turn.state, owner, now, run=turn.run + 1, position=position, answer=""):
+    resting_still = Turn.objects.filter(pk=turn.pk, state=turn.state, run=turn.run)
+    claimed = resting_still.update(
+        state=Turn.State.RUNNING,
+        owner=owner,
+        lease_until=now + LEASE,
+        started_at=now,
+        stop_asked=False,
+        run=turn.run + 1,
+        position=position,
+        answer="",
+    )
+    if not claimed:
         return None
-    turn.run, turn.position = turn.run + 1, position
+    turn.state, turn.run, turn.position, turn.started_at = Turn.State.RUNNING, turn.run + 1, position, now
     telling = Telling(turn, now, position - 1)
     telling.tell("queued", {})
     return _follow(telling, gathered, decision, so_far)
@@ -91,8 +88,8 @@ def after_unable(tried: Tried, error: EngineError, growth: Growth, so_far: RunSo
 
 
 def _again(tried: Tried, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
-    turn = Turn.objects.select_related("conversation").get(pk=tried.turn_id)
-    if turn.state != Turn.State.RUNNING or turn.run != growth.run:
+    turn = statements.turn_with_chat(tried.turn_id)
+    if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
         return None
     return _ask(turn, so_far, now, growth.position)
 

@@ -7,11 +7,11 @@ from typing import Any
 from conch.engines.base import EngineError, Usage
 from conch.models import Attempt, Conversation, Turn
 from conch.money import from_nano, plain
-from conch.turns import failures
+from conch.turns import failures, statements
 from conch.turns.accept import next_queued
 from conch.turns.events import Event
 from conch.turns.gathering import viewer_of
-from conch.turns.record import Growth, Tried, end_attempt, keep_events
+from conch.turns.record import Growth, Tried, end_attempt
 from conch.turns.waiting import ask_again
 
 
@@ -62,7 +62,7 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
         wake_at=None,
     )
     if updated:
-        keep_events((event, turn.pk, growth.run) for event in (*growth.events, last))
+        statements.insert_events((event, turn.pk, growth.run) for event in (*growth.events, last))
         Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
     return Ended(last if updated else None, next_queued(turn.conversation_id))
 

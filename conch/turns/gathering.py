@@ -9,9 +9,10 @@ from conch.copy import lines
 from conch.copy.clock import UTC, Viewer
 from conch.engines.base import Access, EngineError, LimitReached, Rejected, Request, SignedOut
 from conch.models import Conversation, Line, Preferences, Turn
+from conch.turns import statements
 from conch.turns.events import Event
 from conch.turns.handoff import Said
-from conch.turns.record import Tried, keep_events
+from conch.turns.record import Tried
 from routing.facts import Question
 from routing.facts import Tried as Asked
 from routing.outcome import Decision
@@ -85,6 +86,7 @@ class Telling:
         self.position = position
         self.events: list[Event] = []
         self._viewer: Viewer | None = None
+        self._lines: list[Line] | None = None
 
     @property
     def viewer(self) -> Viewer:
@@ -101,9 +103,12 @@ class Telling:
     def say(self, kind: str, data: dict[str, Any], *, instead_of: Line | None = None) -> Line:
         """A line in the chat, new or written over another."""
         if instead_of is None:
-            return Line.objects.create(
+            line = Line.objects.create(
                 conversation_id=self.chat.pk, turn_id=self.turn.pk, kind=kind, data=data, at=self.now
             )
+            if self._lines is not None:
+                self._lines.append(line)
+            return line
         Line.objects.filter(pk=instead_of.pk).update(kind=kind, data=data, at=self.now)
         instead_of.kind, instead_of.data, instead_of.at = kind, data, self.now
         return instead_of
@@ -119,11 +124,13 @@ class Telling:
 
     def line_of(self, *kinds: str) -> Line | None:
         """The turn's own line of one of those kinds, the latest."""
-        return Line.objects.filter(turn_id=self.turn.pk, kind__in=kinds).order_by("-pk").first()
+        if self._lines is None:
+            self._lines = statements.lines_of(self.turn.pk)
+        return next((line for line in reversed(self._lines) if line.kind in kinds), None)
 
     def keep(self) -> None:
         """Write the events down."""
-        keep_events((event, self.turn.pk, self.turn.run) for event in self.events)
+        statements.insert_events((event, self.turn.pk, self.turn.run) for event in self.events)
 
 
 def viewer_of(person_id: int, now: datetime) -> Viewer:

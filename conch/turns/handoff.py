@@ -5,14 +5,13 @@ line before it; what was cut off is marked as cut off; a version that an edit re
 signatures and tool ids never leave the run that they came in, since only text and images are kept.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from conch.engines.base import Image, Message
 from conch.models import Attachment, Turn
-from conch.turns import tokens
+from conch.turns import statements, tokens
 
 CUT_OFF = "[This answer was cut off here.]"
 OLDER_IMAGE = "[An image was here, which this model can’t see.]"
@@ -45,30 +44,21 @@ class Handed:
 
 def history(turn: Turn, labels: dict[str, str]) -> list[Said]:
     """The chat up to and with that turn, oldest first. `labels`: account slug → label, for who gave an answer."""
-    rows = Turn.objects.filter(conversation_id=turn.conversation_id, replaced_by=None).filter(
-        Q(pk=turn.pk) | Q(pk__lt=turn.pk, state__in=Turn.ENDS)
-    )
-    seen = rows.order_by("pk").values_list("pk", "text", "answer", "account", "state", "ending")
-    pictures = _pictures([row[0] for row in seen])
-    return [
+    seen = statements.history(turn.conversation_id, turn.pk)
+    pictures = Counter(statements.pictures(turn.conversation_id))
+    earlier = [
         Said(
             pk,
             text,
-            "" if pk == turn.pk else answer,
+            answer,
             account,
             labels.get(account, account),
             state in _CUT or ending == "cut",
-            pictures.get(pk, 0),
+            pictures[pk],
         )
         for pk, text, answer, account, state, ending in seen
     ]
-
-
-def _pictures(turn_ids: Sequence[int]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for turn_id in Attachment.objects.filter(turn_id__in=turn_ids).values_list("turn_id", flat=True):
-        counts[turn_id] = counts.get(turn_id, 0) + 1
-    return counts
+    return [*earlier, Said(turn.pk, turn.text, images=pictures[turn.pk])]
 
 
 def length(said: Sequence[Said], instructions: str = "") -> int:

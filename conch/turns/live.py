@@ -56,6 +56,8 @@ class Live:
             while place < len(self.told):
                 event = self.told[place]
                 place += 1
+                if event.id <= after:
+                    continue  # told after this watcher came, and seen by it elsewhere
                 yield event
                 if event.kind in LAST:
                     return

@@ -1,6 +1,6 @@
 """Steps that write down what came of a running turn: its text as it grows, the end of an attempt."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,9 +10,9 @@ from django.db import connection
 from conch import ledger
 from conch.accounts.room import keep_reading, record_answer, record_refusal
 from conch.engines.base import EngineError, LimitReached, Room, SignedOut, Usage
-from conch.models import Account, Attempt, Entry, Line, Turn, TurnEvent
+from conch.models import Account, Attempt, Entry, Line, Turn
 from conch.money import from_nano, plain
-from conch.turns import tokens
+from conch.turns import statements, tokens
 from conch.turns.events import Event
 
 LEASE = timedelta(seconds=20)
@@ -57,7 +57,7 @@ def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
             " WHERE id = %s AND run = %s AND state = 'running'",
             [(answer, position, _time(lease), turn_id, run) for answer, position, lease, turn_id, run in rows],
         )
-    keep_events((event, g.turn_id, g.run) for g in grown for event in g.events)
+    statements.insert_events((event, g.turn_id, g.run) for g in grown for event in g.events)
     asked = Turn.objects.filter(pk__in=[g.turn_id for g in grown], stop_asked=True)
     return set(asked.values_list("pk", flat=True))
 
@@ -65,16 +65,6 @@ def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
 def _time(at: datetime) -> Any:
     """An instant as this database's own columns keep it."""
     return connection.ops.adapt_datetimefield_value(at)
-
-
-def keep_events(told: Iterable[tuple[Event, int, int]]) -> None:
-    """Write events down; one that is there already stays as it is."""
-    rows = [
-        TurnEvent(turn_id=turn_id, run=run, position=event.id, kind=event.kind, data=event.data)
-        for event, turn_id, run in told
-    ]
-    if rows:
-        TurnEvent.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> bool:
@@ -164,7 +154,7 @@ def _extra(tried: Tried, usage: Usage, now: datetime) -> int | None:
         turn_id=turn.pk,
         attempt_id=tried.attempt_id,
         usage=usage,
-        month=ledger.month_of(person.preferences, turn.created_at),
+        month=ledger.month_of(person.preferences, turn.started_at or turn.created_at),
         now=now,
     )
     cost: int | None = Entry.objects.filter(pk=entry).values_list("cost_nano", flat=True).first()

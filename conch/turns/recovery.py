@@ -16,6 +16,8 @@ from conch.turns.process import is_gone
 from conch.turns.record import at_least
 
 MOST_AT_ONCE = 200
+# Who watched may have seen ids beyond those written down: the end's id is greater than any of them.
+UNWRITTEN = 10_000
 
 
 def lapsed(now: datetime) -> list[int]:
@@ -31,7 +33,7 @@ def interrupt(turn_id: int, now: datetime) -> int | None:
         return None
     failure = _failure(turn)
     viewer: Viewer = viewer_of(turn.conversation.person_id, now)
-    position = turn.position + 1
+    position = turn.position + UNWRITTEN
     updated = Turn.objects.filter(pk=turn_id, state=Turn.State.RUNNING, run=turn.run, owner=turn.owner).update(
         state=Turn.State.INTERRUPTED,
         position=position,

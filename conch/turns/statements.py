@@ -1,0 +1,137 @@
+"""The statements on the way to every answer, by hand: building them anew each time costs more than running them.
+
+Reads are querysets compiled once (routing.prepared); the few writes are written out here, beside the columns that they
+speak of. Everything else in this part is plain ORM. Measured in docs/performance.md.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from conch.models import Account, Attachment, Conversation, Line, Person, Turn
+from conch.turns.events import Event
+from routing.prepared import NUMBER, WORD, Prepared
+
+TURN = [field.attname for field in Turn._meta.concrete_fields]
+CHAT = [field.attname for field in Conversation._meta.concrete_fields]
+ACCOUNT = [field.attname for field in Account._meta.concrete_fields]
+HISTORY = ("pk", "text", "answer", "account", "state", "ending")
+UNFINISHED = "('queued', 'running', 'waiting', 'capped')"
+
+
+def _turn_rows(pk: int) -> "QuerySet[Turn, Any]":
+    return Turn.objects.filter(pk=pk).values_list(*TURN, *[f"conversation__{name}" for name in CHAT])
+
+
+def _history_rows(conversation_id: int, pk: int) -> "QuerySet[Turn, Any]":
+    earlier = Turn.objects.filter(conversation_id=conversation_id, pk__lt=pk, replaced_by=None, state__in=Turn.ENDS)
+    return earlier.order_by("pk").values_list(*HISTORY)
+
+
+def _account_rows(person_id: int, slug: str) -> "QuerySet[Account, Any]":
+    rows = Account.objects.filter(person_id=person_id, slug=slug, removed_at=None)
+    return rows.values_list(*ACCOUNT, "person__is_owner")
+
+
+def _line_rows(turn_id: int) -> "QuerySet[Line, Any]":
+    return Line.objects.filter(turn_id=turn_id).order_by("pk").values_list("pk", "kind", "data", "at")
+
+
+def _picture_rows(conversation_id: int) -> "QuerySet[Attachment, Any]":
+    return Attachment.objects.filter(turn__conversation_id=conversation_id).values_list("turn_id")
+
+
+_turns = Prepared(_turn_rows, NUMBER)
+_history = Prepared(_history_rows, NUMBER, -719_003_002)
+_accounts = Prepared(_account_rows, NUMBER, WORD)
+_lines = Prepared(_line_rows, NUMBER)
+_pictures = Prepared(_picture_rows, NUMBER)
+
+
+def turn_with_chat(turn_id: int) -> Turn | None:
+    """The turn, its conversation loaded."""
+    row = _turns.row(turn_id)
+    if row is None:
+        return None
+    turn = Turn.from_db(connection.alias, TURN, row[: len(TURN)])
+    turn.conversation = Conversation.from_db(connection.alias, CHAT, row[len(TURN) :])
+    return turn
+
+
+def history(conversation_id: int, turn_id: int) -> list[tuple[Any, ...]]:
+    """The chat's ended turns before that one that no edit replaced, oldest first, as HISTORY."""
+    return _history.rows(conversation_id, turn_id)
+
+
+def pictures(conversation_id: int) -> list[int]:
+    """The turn of every attachment in the chat."""
+    return [turn_id for (turn_id,) in _pictures.rows(conversation_id)]
+
+
+def account(person_id: int, slug: str) -> Account | None:
+    """The person's connected account of that slug, with whether its person is the owner."""
+    row = _accounts.row(person_id, slug)
+    if row is None:
+        return None
+    found = Account.from_db(connection.alias, ACCOUNT, row[:-1])
+    found.person = Person(pk=person_id, is_owner=row[-1])
+    return found
+
+
+def lines_of(turn_id: int) -> list[Line]:
+    """The turn's own lines, in order."""
+    return [Line(pk=pk, turn_id=turn_id, kind=kind, data=data, at=at) for pk, kind, data, at in _lines.rows(turn_id)]
+
+
+def _time(at: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(at)
+
+
+def claim_queued(turn_id: int, run: int, owner: str, lease_until: datetime, now: datetime) -> bool:
+    """Claim a queued turn that nothing in its chat goes before (R35); False where that isn't so any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE conch_turn SET state = 'running', owner = %s, lease_until = %s, started_at = %s, stop_asked = %s"
+            " WHERE id = %s AND run = %s AND state = 'queued' AND NOT EXISTS"
+            " (SELECT 1 FROM conch_turn AS other WHERE other.conversation_id = conch_turn.conversation_id"
+            f" AND other.id <> conch_turn.id AND other.state IN {UNFINISHED}"
+            " AND (other.id < conch_turn.id OR other.state = 'running'))",
+            [owner, _time(lease_until), _time(now), False, turn_id, run],
+        )
+        return bool(cursor.rowcount)
+
+
+def insert_attempt(turn_id: int, run: int, account: str, model: str, consent: str, now: datetime) -> int:
+    """A new attempt; its id."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO conch_attempt (turn_id, run, account, model, state, refusal_kind, partial, consent, said,"
+            " started_at) VALUES (%s, %s, %s, %s, 'running', '', '', %s, '', %s) RETURNING id",
+            [turn_id, run, account, model, consent, _time(now)],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def now_answers(turn_id: int, run: int, account: str, model: str, position: int) -> None:
+    """Who answers the turn, and how far its events have come."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE conch_turn SET account = %s, model = %s, position = %s WHERE id = %s AND run = %s",
+            [account, model, position, turn_id, run],
+        )
+
+
+def insert_events(told: Iterable[tuple[Event, int, int]]) -> None:
+    """Write events down, each with its turn and run; one that is there already stays as it is."""
+    rows = [(turn_id, run, event.id, event.kind, json.dumps(event.data)) for event, turn_id, run in told]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO conch_turnevent (turn_id, run, position, kind, data) VALUES (%s, %s, %s, %s, %s)"
+                " ON CONFLICT DO NOTHING",
+                rows,
+            )
