@@ -3,7 +3,20 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from settings_ui import accounts, computer, connecting, leaving, limits, providers, reading, usage, you
+from settings_ui import (
+    accounts,
+    agents,
+    computer,
+    connecting,
+    leaving,
+    limits,
+    providers,
+    reading,
+    routines,
+    tasks,
+    usage,
+    you,
+)
 
 urlpatterns: list[URLPattern] = [
     path("", RedirectView.as_view(pattern_name="settings-providers"), name="settings"),
@@ -29,7 +42,22 @@ urlpatterns: list[URLPattern] = [
     path("limits/save", limits.save, name="settings-limits-save"),
     path("usage", usage.usage, name="settings-usage"),
     path("usage.csv", usage.usage_csv, name="settings-usage-csv"),
+    path("agents", agents.agents_page, name="settings-agents"),
+    path("agents/new", agents.new_agent, name="settings-agent-new"),
+    path("agents/<int:agent_id>", agents.agent_page, name="settings-agent"),
+    path("agents/<int:agent_id>/delete", agents.delete_agent, name="settings-agent-delete"),
+    path("tasks", tasks.tasks_page, name="settings-tasks"),
+    path("tasks/now", tasks.tasks_now, name="settings-tasks-now"),
+    path("tasks/begin", tasks.begin, name="settings-task-begin"),
+    path("tasks/<int:task_id>/stop", tasks.stop, name="settings-task-stop"),
+    path("tasks/<int:task_id>/remove", tasks.remove, name="settings-task-remove"),
+    path("tasks/routines/new", routines.new_routine, name="settings-routine-new"),
+    path("tasks/routines/<int:routine_id>", routines.routine_page, name="settings-routine"),
+    path("tasks/routines/<int:routine_id>/switch", routines.switch_routine, name="settings-routine-switch"),
+    path("tasks/routines/<int:routine_id>/delete", routines.delete_routine, name="settings-routine-delete"),
     path("computer", computer.computer, name="settings-computer"),
+    path("computer/use", computer.use, name="settings-computer-use"),
+    path("computer/stop-using", computer.stop_using, name="settings-computer-stop-using"),
     path("computer/try", computer.try_it, name="settings-try"),
     path("you", you.you, name="settings-you"),
     path("you/times", you.times, name="settings-times"),

@@ -25,6 +25,8 @@ NAV = (
     ("/settings/you", "person", "You"),
     ("/settings/providers", "plug", "Providers"),
     ("/settings/usage", "coins", "Budget and spending"),
+    ("/settings/agents", "agent", "Agents"),
+    ("/settings/tasks", "tasks", "Tasks"),
     ("/settings/computer", "chip", "This computer"),
 )
 STAFF_NAV = ("/admin/", "gear", "Admin")

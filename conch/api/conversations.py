@@ -19,8 +19,10 @@ from conch.api.presented import conversation_json, line_json, reader_of, turn_js
 from conch.api.problems import Problem
 from conch.api.schemas import ConversationChange, ConversationStart
 from conch.db import look, step
-from conch.models import Account, Attempt, Conversation, Line, Turn
+from conch.models import Account, Agent, Attempt, Conversation, Line, Turn
 from conch.money import to_nano
+from conch.tasks.agents import Beginning, accounts_of, beginning
+from conch.tasks.agents import own as own_agent
 from conch.turns import doors
 from conch.turns.errors import NotHere
 
@@ -104,25 +106,45 @@ def own(caller: int, conversation_id: int) -> Conversation:
 
 
 def _start(caller: int, said: dict[str, Any], now: datetime) -> dict[str, Any]:
-    if said.get("agent") is not None:
-        raise Problem(422, f"There is no agent {said['agent']}.", code="no_agent")
+    agent = _agent(caller, said.get("agent"))
     account, model = said.get("account"), said.get("model") or ""
-    if account is None:
+    told: dict[str, Any] = {}
+    if agent is not None:
+        how = _with_agent(caller, agent, account or "", model)
+        account, model = how.account, (model and _model(caller, how.account, model)) or how.model
+        told = {"agent": agent.pk, "instructions": agent.instructions, "tools": agent.tools}
+    elif account is None:
         start = starting(caller)
         account, model = start.account, (model and _model(caller, start.account, model)) or start.model
     else:
         model = _model(caller, account, model)
     cap = said.get("spend_cap")
+    told |= {"tools": said["tools"]} if "tools" in said else {}
     made = Conversation.objects.create(
         person_id=caller,
         account=account,
         model=model,
-        tools=said.get("tools", []),
         spend_cap_nano=None if cap is None else to_nano(cap),
         created_at=now,
         updated_at=now,
+        **told,
     )
     return conversation_json(made) | {"turns": [], "lines": []}
+
+
+def _agent(caller: int, agent_id: int | None) -> Agent | None:
+    try:
+        return own_agent(caller, agent_id)
+    except NotHere as error:
+        raise Problem(422, f"There is no agent {agent_id}.", code="no_agent") from error
+
+
+def _with_agent(caller: int, agent: Agent, account: str, model: str) -> Beginning:
+    """How a chat begins with that agent. Raises Problem where who answers it is gone or signed out (R36)."""
+    how = beginning(accounts_of(caller), agent, account, model)
+    if how.trouble:
+        raise Problem(422, how.trouble, code="no_account")
+    return how
 
 
 def _model(caller: int, slug: str, wanted: str) -> str:

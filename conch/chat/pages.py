@@ -23,7 +23,7 @@ from conch.turns.errors import NotHere
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The latest chat, or a new one: where there is none, or one is asked for (`?new`, `?agent`, `account`, `model`)."""
+    """The latest chat; a new one where there is none or one is asked for (`new`, `agent`, with `account`, `model`)."""
     person = person_of(request)
     latest = None if "new" in request.GET or "agent" in request.GET else sidebar.chats_of(person.pk).first()
     if latest is not None:

@@ -47,12 +47,12 @@ def beginning_of(text: str, most: int = ASKED_CHARACTERS) -> str:
 
 def account_gone(label: str, agent: str) -> str:
     """R36: an account that isn't there any more is said before the chat is made."""
-    return f"{_whose(agent, label)} isn’t connected any more. Nothing was sent. Choose who answers, then send it again."
+    return f"{_whose(agent, label)} isn’t connected any more. Choose who answers."
 
 
 def account_signed_out(label: str, agent: str) -> str:
     """R36: so is one that is signed out."""
-    return f"{_whose(agent, label)} is signed out. Nothing was sent. Sign in again, or choose who answers."
+    return f"{_whose(agent, label)} is signed out. Sign in again, or choose who answers."
 
 
 def _whose(agent: str, label: str) -> str:
