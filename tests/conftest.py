@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.programs import real_programs  # noqa: F401  a fixture for every test
 from tests.simulator.fixtures import simulator, tls_simulator  # noqa: F401  fixtures for every test
 
 NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)

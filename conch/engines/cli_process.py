@@ -161,7 +161,7 @@ class CliProcess:
 
 
 def _popen(command: Sequence[str], environment: Mapping[str, str], folder: Folder) -> "subprocess.Popen[bytes]":
-    leash = [sys.executable, "-I", "-S", cli_process_leash.__file__]
+    leash = [sys.executable, "-I", "-S", cli_process_leash.__file__, str(os.getpid())]
     errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
     popen = subprocess.Popen(  # noqa: S603 - the program that the person installed, without a shell
         [*leash, *command],
