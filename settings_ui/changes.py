@@ -2,7 +2,7 @@
 
 from asgiref.sync import async_to_sync
 
-from conch.models import Person
+from conch.models import Person, Turn
 
 
 def ask_again(person: Person) -> None:
@@ -10,3 +10,12 @@ def ask_again(person: Person) -> None:
     from conch.turns import doors
 
     async_to_sync(doors.asked_again)(person.pk)
+
+
+def everybody_asks_again() -> None:
+    """The same for everybody who waits: the model on this computer, which is everybody's, is another one."""
+    from conch.turns import doors
+
+    waiting = Turn.objects.filter(state=Turn.State.WAITING)
+    for person_id in set(waiting.values_list("conversation__person_id", flat=True)):
+        async_to_sync(doors.asked_again)(person_id)

@@ -9,6 +9,7 @@ from django import forms
 
 from conch.accounts.defaults import LOCAL
 from conch.accounts.zones import is_zone
+from conch.engines.local import Found
 from conch.models import Account, Person
 
 MOST_USD = Decimal(1_000_000)
@@ -212,6 +213,19 @@ class TryForm(ConchForm):
         widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": "Write something first."},
     )
+
+
+class ServerForm(ConchForm):
+    """A server that runs on this computer, and which of its models answers."""
+
+    url = forms.CharField(widget=forms.HiddenInput, max_length=500)
+    model = forms.ChoiceField(label="Answers with")
+
+    def __init__(self, *args: Any, server: Found, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["model"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(model, model) for model in server.models]
 
 
 class DeleteForm(ConchForm):

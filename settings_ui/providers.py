@@ -34,6 +34,7 @@ def show(request: HttpRequest, here: Visit, status: int = 200, **forms: Any) -> 
     kept = here.preferences
     budget = None if kept.month_budget_nano is None else from_nano(kept.month_budget_nano)
     context = {
+        "owner": here.person.is_owner,
         "accounts": [row(account, here.viewer) for account in accounts],
         "picker": picker_of(here, request.GET.get("engine", "")),
         **asking(request, here),

@@ -6,6 +6,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -107,9 +108,12 @@ def _opened_by_a_person(request: HttpRequest) -> bool:
 
 
 def _signed_in(request: HttpRequest, person: Person) -> HttpResponse:
+    first = person.is_owner and person.last_login is None
     login(request, person, backend=BACKEND)
     if zones.unset(person, request.COOKIES):
         zones.take(person, request.COOKIES, timezone.now())
     wanted = request.POST.get("next", "")
     allowed = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    if not allowed and first:
+        return HttpResponseRedirect(f"{reverse('welcome')}?first")  # what was found on the machine is its owner's
     return HttpResponseRedirect(wanted if allowed else "/")

@@ -49,6 +49,8 @@ class Anthropic:
     official_base_url: ClassVar[str] = "https://api.anthropic.com"
     preferred_models: ClassVar[tuple[str, ...]] = ("claude-sonnet-5", "claude-sonnet", "claude-opus", "claude-haiku")
     billing_page: ClassVar[str] = "https://console.anthropic.com/settings/billing"
+    key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
+    address_variable: ClassVar[str] = "ANTHROPIC_BASE_URL"
 
     def __init__(self) -> None:
         self.clients = Clients(Speaks.ANTHROPIC)

@@ -117,6 +117,11 @@ class ClaudeCode:
         listed = [model for model in said if isinstance(model, Mapping)] if isinstance(said, list) else []
         return [_model(model) for model in listed if model.get("value") not in {None, "", "default"}]
 
+    def signed_in_here(self) -> Identity | None:
+        """Whose sign-in the program has written down in its usual place; None where it has none. Asks nobody."""
+        kept = account_in("")
+        return kept if kept.whose else None
+
     async def close(self) -> None:
         """End what runs."""
         await asyncio.gather(*(process.ended() for process in list(self._open)))

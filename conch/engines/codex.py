@@ -28,7 +28,7 @@ from conch.engines.base import (
     Unreachable,
     Usage,
 )
-from conch.engines.codex_home import Tokens, folder_of, read_tokens
+from conch.engines.codex_home import Tokens, folder_of, read_tokens, signed_in_at
 from conch.engines.refusals import Speaks
 from conch.engines.wire import Client, Clients, Reading
 from conch.engines.wire_responses import responses_body, stream_responses
@@ -109,6 +109,10 @@ class Codex:
         entries = [entry for entry in listed or () if isinstance(entry, Mapping) and entry.get("slug")]
         shown = [entry for entry in entries if entry.get("visibility") in {None, "list"}]
         return [_model(entry) for entry in sorted(shown, key=lambda entry: count(entry.get("priority")) or 0)]
+
+    def signed_in_here(self) -> Identity | None:
+        """Whose sign-in the Codex program keeps in its usual place; None where it keeps none. Asks nobody."""
+        return signed_in_at("")
 
     def prepare(self) -> None:
         """Load what the first turn would otherwise wait for. Blocking."""

@@ -33,7 +33,7 @@ from conch.engines.base import (
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
 from conch.engines.codex_cli_server import CodexServer, Refused, command, home_with
-from conch.engines.codex_home import AUTH_FILE, Tokens, folder_of, pays_by_key, read_tokens
+from conch.engines.codex_home import AUTH_FILE, Tokens, folder_of, pays_by_key, read_tokens, signed_in_at
 from conch.engines.wire_text import clean, model_label
 
 SERVER_OVERLOADED = -32001
@@ -97,6 +97,10 @@ class CodexCli:
         listed = answer.get("data")
         listed = [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
         return [_model(model) for model in listed if model.get("id") and model.get("hidden") is not True]
+
+    def signed_in_here(self) -> Identity | None:
+        """Whose sign-in the Codex program keeps in its usual place; None where it keeps none. Asks nobody."""
+        return signed_in_at("")
 
     async def close(self) -> None:
         """End what runs."""

@@ -66,6 +66,15 @@ def read_tokens(folder: Path) -> Tokens:
     return Tokens(tokens["access_token"], account_id, whose, resets.instant(expires))
 
 
+def signed_in_at(home: str) -> Identity | None:
+    """Whose ChatGPT sign-in lies in that home; None where there is none, or a key would pay there. Asks nobody."""
+    folder = folder_of(home)
+    try:
+        return None if pays_by_key(folder) else read_tokens(folder).identity
+    except SignedOut:
+        return None
+
+
 def claims_of(token: Any) -> Mapping[str, Any]:
     """What a JWT says; nothing where it is none. Its signature is for its issuer to check."""
     parts = token.split(".") if isinstance(token, str) else []

@@ -1,4 +1,4 @@
-"""The model on this computer: CONCH_LOCAL_URL, else a model file run beside Conch, else nobody, and it says why.
+"""The model on this computer: a server of one's own, else a model file run beside Conch, else nobody, and it says why.
 
 All three speak Chat Completions on loopback. It is always there as an account, needs no sign-in and is never paid for.
 """
@@ -36,6 +36,7 @@ TINY_INSTRUCTIONS = "You are a helpful AI assistant."
 TINY_SAMPLING = {"temperature": 0.2, "top_p": 0.9, "dry_multiplier": 0.8, "dry_allowed_length": 2}
 TINY_LOADED = 4096  # tokens: the history it is given and its answer, with room for what was counted too low
 TINY_ANSWER = 512  # tokens; it would go round in circles
+PORTS = (11434, 1234, 8080)  # where Ollama, LM Studio and llama-server listen unless they are told otherwise
 ANSWERS_WITHIN = 1.0  # seconds; a server on loopback that takes longer is busy with something else
 ENDS_WITHIN = 2.0  # seconds from a broken connection to the end of the process that broke it
 OWN_LOADED = local_models.OWN_CONTEXT + local_models.OWN_ANSWER
@@ -61,14 +62,14 @@ def facts() -> LocalFacts:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A server that runs on this computer and could be given as CONCH_LOCAL_URL, with the models it lists."""
+    """A server that runs on this computer and could be chosen for the model here, with the models it lists."""
 
     url: str
     label: str
     models: tuple[str, ...]
 
 
-async def servers_here(ports: Sequence[int] = (11434, 1234, 8080)) -> list[Found]:
+async def servers_here(ports: Sequence[int] = ()) -> list[Found]:
     """Ollama, LM Studio and llama-server, where they listen by default and answer; to be offered, never just used."""
     clients = Clients(Speaks.COMPATIBLE)
 
@@ -83,7 +84,7 @@ async def servers_here(ports: Sequence[int] = (11434, 1234, 8080)) -> list[Found
         return Found(url, local_models.server_label(url), models) if models else None
 
     try:
-        return [found for found in await asyncio.gather(*map(ask, ports)) if found]
+        return [found for found in await asyncio.gather(*map(ask, ports or PORTS)) if found]
     finally:
         await clients.close()
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from conch import configuration
+from conch.engines import local_chosen
 
 TINY_ID = "smollm2-135m-instruct"
 TINY_LABEL = "SmolLM2 135M"
@@ -38,12 +39,16 @@ GET_ONE = (
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the environment says about the model on this computer, and the folder where its files are kept."""
+    """What the environment says about the model on this computer, and the folder where its files are kept.
+
+    `chosen`: the server was chosen under This computer, not named by the environment.
+    """
 
     folder: Path
     url: str = ""
     key: str = ""
     model: str = ""
+    chosen: bool = False
 
     @property
     def models(self) -> Path:
@@ -72,6 +77,16 @@ class LocalFacts:
 
 
 def setup() -> Setup:
+    """What holds now: CONCH_LOCAL_URL, else a server chosen under This computer, else the rest of the environment.
+
+    Raises ImproperlyConfigured.
+    """
+    given = environment()
+    server = None if given.url else local_chosen.chosen(given.folder)
+    return given if server is None else Setup(given.folder, url=server.url, model=server.model, chosen=True)
+
+
+def environment() -> Setup:
     """What CONCH_LOCAL_URL, CONCH_LOCAL_KEY, CONCH_LOCAL_MODEL and CONCH_DATA say now. Raises ImproperlyConfigured."""
     env = configuration.env
     return Setup(
@@ -83,7 +98,7 @@ def setup() -> Setup:
 
 
 def facts(given: Setup) -> LocalFacts:
-    """Who would answer: the server of CONCH_LOCAL_URL, else a file here, else nobody and why."""
+    """Who would answer: the server of CONCH_LOCAL_URL or the chosen one, else a file here, else nobody and why."""
     if given.url:
         return LocalFacts(
             present=True, label=given.model or server_label(given.url), model_id=given.model, own=True, note=given.url
@@ -183,7 +198,7 @@ def sha256(path: Path) -> str:
 def main() -> None:
     """Fetch what is missing; without a network Conch starts all the same, and says what is missing."""
     try:
-        given = setup()
+        given = environment()  # beside a server that was chosen it is kept ready to go back to
     except ImproperlyConfigured as error:
         sys.exit(f"conch: {' '.join(str(error).split())}")
     if given.url or given.model:

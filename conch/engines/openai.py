@@ -49,6 +49,8 @@ class OpenAI:
     official_base_url: ClassVar[str] = "https://api.openai.com/v1"
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5", "gemini-2.5-flash", "gemini")
     billing_page: ClassVar[str] = "https://platform.openai.com/settings/organization/billing"
+    key_variable: ClassVar[str] = "OPENAI_API_KEY"
+    address_variable: ClassVar[str] = "OPENAI_BASE_URL"
 
     def __init__(self) -> None:
         self.clients = Clients(Speaks.COMPATIBLE)

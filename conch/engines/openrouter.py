@@ -38,6 +38,7 @@ class OpenRouter:
     official_base_url: ClassVar[str] = "https://openrouter.ai/api/v1"
     preferred_models: ClassVar[tuple[str, ...]] = ("openai/gpt-5.5", "anthropic/claude-sonnet-5", "openai/gpt-5")
     billing_page: ClassVar[str] = "https://openrouter.ai/settings/credits"
+    key_variable: ClassVar[str] = "OPENROUTER_API_KEY"
 
     def __init__(self) -> None:
         self.clients = Clients(Speaks.OPENROUTER)

@@ -1,0 +1,10 @@
+"""Addresses of the first steps."""
+
+from django.urls import URLPattern, path
+
+from settings_ui import welcome
+
+urlpatterns: list[URLPattern] = [
+    path("", welcome.first_steps, name="welcome"),
+    path("/connect/<str:engine_id>", welcome.take, name="welcome-connect"),
+]
