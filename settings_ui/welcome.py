@@ -48,7 +48,7 @@ class Here:
 async def look() -> Here:
     """Look for all of it at once; nothing of it is used."""
     sign_ins, servers = await asyncio.gather(asyncio.to_thread(found_here.sign_ins), local.servers_here())
-    return Here(sign_ins, found_here.keys(), servers)
+    return Here(sign_ins, found_here.keys_in_environment(), servers)
 
 
 @require_safe
@@ -137,7 +137,7 @@ def take(request: HttpRequest, engine_id: str) -> HttpResponse:
     if not here.person.is_owner:
         raise Http404
     known_engine(engine_id)
-    found: list[SignIn | Key] = [*found_here.keys(), *found_here.sign_ins()]
+    found: list[SignIn | Key] = [*found_here.keys_in_environment(), *found_here.sign_ins()]
     one = next((one for one in found if one.engine.id == engine_id), None)
     if one is None or (isinstance(one, Key) and by_hand(one)):
         messages.error(request, "That isn’t there any more. Nothing was connected.")

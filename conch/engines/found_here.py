@@ -58,7 +58,7 @@ def sign_ins() -> list[SignIn]:
     return found
 
 
-def keys() -> list[Key]:
+def keys_in_environment() -> list[Key]:
     """Every key that the environment holds under its provider's usual name."""
     found = []
     for one in known(ConnectBy.KEY):
