@@ -5,13 +5,13 @@ Each is one short transaction on the writer thread. Nothing is sent from here: a
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 
 from conch.engines.base import Image
-from conch.models import Attachment, Conversation, Turn, TurnEvent
+from conch.models import Attachment, Attempt, Conversation, Turn
+from conch.turns import statements
 from conch.turns.errors import NotHere, NotNow, TooMuch
 from conch.turns.events import Event
 
@@ -68,8 +68,8 @@ def accept(
     routine: bool = False,
 ) -> Accepted:
     """Take a message in: the turn, `queued`, and its key. The same key again is the same turn, else NotNow."""
-    chat = Conversation.objects.filter(pk=conversation_id, person_id=person_id, deleted_at=None).first()
-    if chat is None:
+    named = statements.chat_is_named(person_id, conversation_id)
+    if named is None:
         raise NotHere
     if key is not None:
         known = Turn.objects.filter(conversation_id=conversation_id, idempotency_key=key).only("id", "text").first()
@@ -89,8 +89,7 @@ def accept(
     )
     event = _queued(turn.pk, 1, 1)
     _attach(person_id, turn, images, now)
-    named: dict[str, Any] = {} if chat.titled or chat.title else {"title": title_of(text)}
-    Conversation.objects.filter(pk=chat.pk).update(updated_at=now, **named)
+    statements.chat_moved(conversation_id, now, title="" if named else title_of(text))
     return Accepted(turn.pk, created=True, event=event)
 
 
@@ -109,17 +108,15 @@ def _attach(person_id: int, turn: Turn, images: tuple[Image, ...], now: datetime
 
 
 def _queued(turn_id: int, run: int, position: int) -> Event:
-    TurnEvent.objects.create(turn_id=turn_id, run=run, position=position, kind="queued", data={})
-    return Event(position, "queued", {})
+    event = Event(position, "queued", {})
+    statements.insert_events([(event, turn_id, run)])
+    return event
 
 
 def turn_of(person_id: int, turn_id: int) -> Turn:
     """The person's turn. Raises NotHere."""
-    found = Turn.objects.select_related("conversation").filter(
-        pk=turn_id, conversation__person_id=person_id, conversation__deleted_at=None
-    )
-    turn = found.first()
-    if turn is None:
+    turn = statements.turn_with_chat(turn_id)
+    if turn is None or turn.conversation.person_id != person_id or turn.conversation.deleted_at is not None:
         raise NotHere
     return turn
 
@@ -158,6 +155,9 @@ def again(turn: Turn, now: datetime, *, once: str = "") -> bool:
         routine=False,
     )
     if updated:
+        if turn.answer:
+            said = Attempt.objects.filter(turn_id=turn.pk, run=turn.run, partial="").order_by("-pk").values("pk")[:1]
+            Attempt.objects.filter(pk__in=list(said.values_list("pk", flat=True))).update(partial=turn.answer)
         _queued(turn.pk, turn.run + 1, position)
         Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now)
     return bool(updated)
@@ -176,5 +176,4 @@ def unfinished_before() -> QuerySet[Turn]:
 
 def next_queued(conversation_id: int) -> int | None:
     """The queued turn of that chat that may run now, if there is one."""
-    free = Turn.objects.filter(conversation_id=conversation_id, state=Turn.State.QUEUED)
-    return free.filter(~Exists(unfinished_before())).order_by("pk").values_list("pk", flat=True).first()
+    return statements.next_queued(conversation_id)

@@ -59,6 +59,8 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         model=model_id,
         entry_id=entry,
         started_at=telling.now,
+        passed_over=way is None or bool(way.refusals),
+        unwell=account is not None and account.state != Account.State.OK,
     )
     return Asking(
         engine=account.engine if account is not None else LOCAL,

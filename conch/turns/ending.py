@@ -1,11 +1,12 @@
 """The step that ends a turn, once: its state, its answer whole, what it cost, its last event."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from conch.engines.base import EngineError, Usage
-from conch.models import Attempt, Conversation, Turn
+from conch.models import Turn
 from conch.money import from_nano, plain
 from conch.turns import failures, statements
 from conch.turns.accept import next_queued
@@ -35,7 +36,9 @@ class Ended:
 
 def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, error: EngineError | None = None) -> Ended:
     """End the turn. One that somebody else ended meanwhile stays as it is; only what the attempt cost is settled."""
-    turn = Turn.objects.select_related("conversation").get(pk=growth.turn_id)
+    turn = statements.turn_with_chat(growth.turn_id)
+    if turn is None:
+        return Ended(None, None)
     if tried is not None:
         state = end.state if end.state in {"done", "stopped", "interrupted"} else "failed"
         if end_attempt(tried, state, now, error):
@@ -44,26 +47,22 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
     usage = (tried.usage if tried is not None else None) or Usage()
     kind, data = _last(turn, end, tried, usage, cost, now)
     last = Event(growth.position + 1, kind, data)
-    updated = Turn.objects.filter(pk=turn.pk, run=growth.run, state=Turn.State.RUNNING).update(
-        state=end.state,
-        answer=growth.answer,
-        model=end.model or turn.model,
-        ending=end.ending,
-        failure_code=end.failure.get("code", ""),
-        failure=end.failure,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_nano=cost,
-        position=last.id,
-        ended_at=now,
-        lease_until=None,
-        waits_for="",
-        until=None,
-        wake_at=None,
-    )
+    columns = {
+        "state": end.state,
+        "answer": growth.answer,
+        "model": end.model or turn.model,
+        "ending": end.ending,
+        "failure_code": end.failure.get("code", ""),
+        "failure": json.dumps(end.failure),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_nano": cost,
+        "position": last.id,
+    }
+    updated = statements.end_turn(turn.pk, growth.run, columns, now)
     if updated:
         statements.insert_events((event, turn.pk, growth.run) for event in (*growth.events, last))
-        Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
+        statements.chat_moved(turn.conversation_id, now, unread=True)
     return Ended(last if updated else None, next_queued(turn.conversation_id))
 
 
@@ -86,5 +85,5 @@ def _last(
 
 def sum_of_costs(turn_id: int) -> int | None:
     """What all attempts of a turn cost together, in nanodollars; None where one can't be known."""
-    costs = list(Attempt.objects.filter(turn_id=turn_id).exclude(ended_at=None).values_list("cost_nano", flat=True))
+    costs = statements.costs_of(turn_id)
     return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -10,12 +10,13 @@ from django.db import connection
 from conch import ledger
 from conch.accounts.room import keep_reading, record_answer, record_refusal
 from conch.engines.base import EngineError, LimitReached, Room, SignedOut, Usage
-from conch.models import Account, Attempt, Entry, Line, Turn
+from conch.models import Account, Entry, Line, Turn
 from conch.money import from_nano, plain
 from conch.turns import statements, tokens
 from conch.turns.events import Event
 
 LEASE = timedelta(seconds=20)
+SAME_READING = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Tried:
     text: str = ""
     # Nothing that the provider could charge for has happened.
     free: bool = False
+    # As the route saw the account: it had refused before, or its sign-in was not known to be well.
+    passed_over: bool = True
+    unwell: bool = True
 
 
 def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
@@ -80,6 +84,7 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
     refusal = error if isinstance(error, LimitReached) else None
     said: dict[str, Any] = {"said": error.said[:2000]} if error is not None else {}
     if refusal is not None and tried.account_id is not None:
+        _last_read.pop(tried.account_id, None)
         kept = record_refusal(
             tried.account_id,
             refusal,
@@ -90,34 +95,45 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
         )
         kind = "money" if refusal.scope == "money" else ("limit" if kept.kind == "blocked" else "refused")
         said |= {"refusal_kind": kind, "refusal_until": kept.until}
-    Attempt.objects.filter(pk=tried.attempt_id).update(
-        state=state,
-        partial="" if state == "done" else tried.text,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_nano=cost,
-        ended_at=now,
-        **said,
-    )
+    columns = {
+        "partial": "" if state == "done" else tried.text,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_nano": cost,
+    }
+    statements.end_attempt(tried.attempt_id, state, columns | said, now)
     _note_sign_in(tried, state, error)
     freed = tried.entry_id is not None
     if tried.account_id is not None:
         for room in tried.rooms:
-            freed = keep_reading(tried.account_id, room, now, turn_started=tried.started_at) or freed
-        if state == "done":
+            if _tells_more(tried.account_id, room, now):
+                freed = keep_reading(tried.account_id, room, now, turn_started=tried.started_at) or freed
+        if state == "done" and tried.passed_over:
             freed = record_answer(tried.account_id, tried.model, turn_started=tried.started_at) or freed
     return freed
 
 
+_last_read: dict[int, tuple[Room, datetime]] = {}
+
+
+def _tells_more(account_id: int, room: Room, now: datetime) -> bool:
+    """Whether a reading says anything that the last one of this process, some seconds ago, didn't say already."""
+    last = _last_read.get(account_id)
+    if last is not None and last[0] == room and timedelta(0) <= now - last[1] < SAME_READING:
+        return False
+    _last_read[account_id] = (room, now)
+    return True
+
+
 def _note_sign_in(tried: Tried, state: str, error: EngineError | None) -> None:
     """A sign-in or key that isn't accepted is known as such from now on; one that answered is well again (R36)."""
-    if tried.account_id is None:
+    if tried.account_id is None or not (isinstance(error, SignedOut) or tried.unwell):
         return
     account = Account.objects.filter(pk=tried.account_id)
     if isinstance(error, SignedOut):
         account.filter(state=Account.State.OK, sealed_key="").update(state=Account.State.SIGNED_OUT)
         account.filter(state=Account.State.OK).exclude(sealed_key="").update(state=Account.State.WRONG_KEY)
-    elif state == "done":
+    elif state == "done" and tried.unwell:
         account.exclude(state__in=[Account.State.OK, Account.State.DISABLED]).update(state=Account.State.OK)
 
 

@@ -91,6 +91,69 @@ def _time(at: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(at)
 
 
+def chat_is_named(person_id: int, conversation_id: int) -> bool | None:
+    """Whether that chat of the person's has a title; None where there is no such chat."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT titled, title FROM conch_conversation WHERE id = %s AND person_id = %s AND deleted_at IS NULL",
+            [conversation_id, person_id],
+        )
+        row = cursor.fetchone()
+    return None if row is None else bool(row[0] or row[1])
+
+
+def chat_moved(conversation_id: int, now: datetime, *, title: str = "", unread: bool = False) -> None:
+    """Something happened in the chat: it is the latest now; it gets a title, or an unread mark, where one is given."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE conch_conversation SET updated_at = %s, title = CASE WHEN %s <> '' THEN %s ELSE title END,"
+            " unread = unread OR %s WHERE id = %s",
+            [_time(now), title, title, unread, conversation_id],
+        )
+
+
+def next_queued(conversation_id: int) -> int | None:
+    """The queued turn of that chat that may run now, if there is one (R35)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, state FROM conch_turn WHERE conversation_id = %s AND state IN {UNFINISHED} ORDER BY id",
+            [conversation_id],
+        )
+        rows = cursor.fetchall()
+    if not rows or rows[0][1] != "queued" or any(state == "running" for _, state in rows):
+        return None
+    return int(rows[0][0])
+
+
+def end_attempt(attempt_id: int, state: str, columns: dict[str, Any], now: datetime) -> None:
+    """Close an attempt's row; `columns` are those of the model, by name."""
+    sets = "".join(f", {name} = %s" for name in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE conch_attempt SET state = %s, ended_at = %s{sets} WHERE id = %s",
+            [state, _time(now), *(_time(v) if isinstance(v, datetime) else v for v in columns.values()), attempt_id],
+        )
+
+
+def end_turn(turn_id: int, run: int, columns: dict[str, Any], now: datetime) -> bool:
+    """End a running turn; False where somebody else has. `columns` are those of the model, by name."""
+    sets = "".join(f", {name} = %s" for name in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE conch_turn SET ended_at = %s, lease_until = NULL, waits_for = '', until = NULL, wake_at = NULL"
+            f"{sets} WHERE id = %s AND run = %s AND state = 'running'",
+            [_time(now), *columns.values(), turn_id, run],
+        )
+        return bool(cursor.rowcount)
+
+
+def costs_of(turn_id: int) -> list[int | None]:
+    """What each ended attempt of the turn cost, in nanodollars."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT cost_nano FROM conch_attempt WHERE turn_id = %s AND ended_at IS NOT NULL", [turn_id])
+        return [cost for (cost,) in cursor.fetchall()]
+
+
 def claim_queued(turn_id: int, run: int, owner: str, lease_until: datetime, now: datetime) -> bool:
     """Claim a queued turn that nothing in its chat goes before (R35); False where that isn't so any more."""
     with connection.cursor() as cursor:
