@@ -1,8 +1,9 @@
 """Claude Code: a Claude plan by the program that the person is signed in to, unmodified (clis.md 3, providers.md 1).
 
-One process a turn, given the chat's history natively: each old message of the person's is sent with `shouldQuery` off
-and waited for, else all answers would land before the questions. No tools, hooks, memory, MCP servers or settings of
-the person's own, whatever their home says; no key of the environment pays (R34).
+One process a turn; one more that has had none may stand ready for the next (cli_process_spares). It is given the
+chat's history natively: each old message of the person's is sent with `shouldQuery` off and waited for, else all
+answers would land before the questions. No tools, hooks, memory, MCP servers or settings of the person's own, whatever
+their home says; no key of the environment pays (R34).
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from conch.engines.base import (
     Access,
     Billing,
     ConnectBy,
+    Done,
     EngineFault,
     Event,
     Identity,
@@ -34,9 +37,10 @@ from conch.engines.base import (
     Throttled,
     Unreachable,
 )
-from conch.engines.claude_code_home import account_in, home_variables, identity_of
+from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of
 from conch.engines.claude_code_lines import Turn, check_payer
 from conch.engines.cli_process import CliProcess, Folder
+from conch.engines.cli_process_spares import Spares
 from conch.engines.wire_text import clean
 
 STARTED_WITHIN = 60.0  # seconds; cold it takes two, on a busy machine more
@@ -78,16 +82,23 @@ class ClaudeCode:
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now
-        self._open: set[CliProcess] = set()
+        self._open: set[Started] = set()
+        self._spares: Spares[Started] = Spares()
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
         if request.tools:
             raise Rejected("Claude Code runs no tools of Conch's", reason="tools")
-        async with self._process(access, request.model, request.instructions) as process:
+        path = await asyncio.to_thread(programs.find, self.program)
+        key = (path, access.home, access.base_url, credentials_age(access.home), request.model, request.instructions)
+        start = partial(self._start, path, access, request.model, request.instructions)
+        async with self._ended_after(await self._spares.take(key, start)) as process:
+            _check_account(process.hello, access)
             await _hand_over(process, request.messages[:-1])
             async with aclosing(self._answer(process, access, request)) as events:
                 async for event in events:
+                    if isinstance(event, Done):
+                        self._spares.prepare(key, start)  # for the next message; this one has had its turn
                     yield event
 
     async def read_room(self, access: Access) -> Room | None:
@@ -124,21 +135,33 @@ class ClaudeCode:
 
     async def close(self) -> None:
         """End what runs."""
+        await self._spares.close()
         await asyncio.gather(*(process.ended() for process in list(self._open)))
 
-    @asynccontextmanager
-    async def _process(
-        self, access: Access, model: str = "", instructions: str = ""
-    ) -> AsyncGenerator["Started", None]:
-        """A program that is ready, ended on the way out."""
-        path = await asyncio.to_thread(programs.find, self.program)
+    async def _start(self, path: str, access: Access, model: str = "", instructions: str = "") -> "Started":
+        """A program that has said who it is."""
         command = [path, *FLAGS, "--system-prompt", clean(instructions) or NO_INSTRUCTIONS]
         command += ["--model", model] if model else []
         process = await Started.start(command, _environment(access, path), Folder())
-        self._open.add(process)
         try:
             await process.greet()
+        except BaseException:
+            process.end()
+            raise
+        return process
+
+    @asynccontextmanager
+    async def _process(self, access: Access) -> AsyncGenerator["Started", None]:
+        """A program for a question that is no turn."""
+        path = await asyncio.to_thread(programs.find, self.program)
+        async with self._ended_after(await self._start(path, access)) as process:
             _check_account(process.hello, access)
+            yield process
+
+    @asynccontextmanager
+    async def _ended_after(self, process: "Started") -> AsyncGenerator["Started", None]:
+        self._open.add(process)
+        try:
             yield process
         finally:
             process.end()
@@ -160,7 +183,7 @@ class ClaudeCode:
                 await self._raise_if_full(process, request.model, error)
             raise
         except Unreachable as error:
-            error.host = urlsplit(access.base_url or self.official_base_url).hostname or ""
+            error.host = error.host or urlsplit(access.base_url or self.official_base_url).hostname or ""
             raise
 
     async def _raise_if_full(self, process: "Started", model: str, error: Throttled) -> None:

@@ -34,6 +34,14 @@ def account_in(home: str) -> Identity:
     return Identity()
 
 
+def credentials_age(home: str) -> int:
+    """When that home's sign-in was last written, in nanoseconds; 0 where it is kept elsewhere."""
+    folder = Path(home).expanduser() if home_variables(home) else _usual()
+    with suppress(OSError):
+        return (folder / ".credentials.json").stat().st_mtime_ns
+    return 0
+
+
 def identity_of(organization_id: Any, email: Any, *, plan: Any = "", organization: Any = "") -> Identity:
     """Organisation and e-mail together: one address may hold a plan of its own and a seat of a team (R1)."""
     whose = str(email or "")

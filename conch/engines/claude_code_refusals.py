@@ -99,7 +99,7 @@ def _typed(told: Told) -> EngineError | None:
 
 def _connection(told: Told) -> EngineError:
     if not told.begun and NOT_SENT.search(told.text):
-        return Unreachable(told.words, host="api.anthropic.com")
+        return Unreachable(told.words)
     return EngineFault(told.words, cut=told.shown, accepted=True)
 
 

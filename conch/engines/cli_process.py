@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -69,8 +70,12 @@ class CliProcess:
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Folder) -> Self:
         """Start it in the folder's empty `work`. Raises EngineFault where it doesn't start."""
+        starting = _starter.submit(_popen, command, environment, folder)
         try:
-            popen = await asyncio.wrap_future(_starter.submit(_popen, command, environment, folder))
+            popen = await asyncio.wrap_future(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(partial(_abandoned, folder))
+            raise
         except OSError as error:
             folder.remove()
             raise EngineFault(f"{command[0]} doesn't start: {error.strerror}", accepted=False) from error
@@ -176,6 +181,14 @@ def _popen(command: Sequence[str], environment: Mapping[str, str], folder: Folde
     with _guard:
         _living.add(popen)
     return popen
+
+
+def _abandoned(folder: Folder, starting: "Future[subprocess.Popen[bytes]]") -> None:
+    """Nobody waits for it any more."""
+    if starting.cancelled() or starting.exception() is not None:
+        folder.remove()
+    else:
+        _enders.submit(_end, starting.result(), folder, 0.0)
 
 
 def _end(popen: "subprocess.Popen[bytes]", folder: Folder, grace: float) -> None:

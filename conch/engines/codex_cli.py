@@ -1,7 +1,7 @@
 """Codex CLI: a ChatGPT plan by the Codex program, over its app-server (clis.md 2.4, providers.md 3).
 
 The same account as Codex: a reading or a refusal of either is one of both. A turn is an ephemeral thread in a process
-of its own, with the chat's history injected natively.
+of its own, with the chat's history injected natively; one more that has had no turn may stand ready for the next.
 """
 
 import asyncio
@@ -9,6 +9,8 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -17,6 +19,7 @@ from conch.engines.base import (
     Access,
     Billing,
     ConnectBy,
+    Done,
     EngineError,
     EngineFault,
     Event,
@@ -30,6 +33,7 @@ from conch.engines.base import (
     SignedOut,
     Unreachable,
 )
+from conch.engines.cli_process_spares import Spares
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
 from conch.engines.codex_cli_server import CodexServer, Refused, command, home_with
@@ -60,15 +64,18 @@ class CodexCli:
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now
         self._open: set[CodexServer] = set()
+        self._spares: Spares[CodexServer] = Spares()
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
         if request.tools:
             raise Rejected("Codex CLI runs no tools of Conch's", reason="tools")
-        async with self._server(access) as server:
+        async with self._server(access, for_a_turn=True) as server:
             thread = await _thread(server, request)
             async with aclosing(self._answer(server, thread, request)) as events:
                 async for event in events:
+                    if isinstance(event, Done):
+                        self._spares.prepare(*server.made_by)  # for the next message; this one has had its turn
                     yield event
 
     async def read_room(self, access: Access) -> Room:
@@ -104,23 +111,23 @@ class CodexCli:
 
     async def close(self) -> None:
         """End what runs."""
+        await self._spares.close()
         await asyncio.gather(*(server.ended() for server in list(self._open)))
 
     @asynccontextmanager
-    async def _server(self, access: Access) -> AsyncGenerator[CodexServer, None]:
-        """A server that has shaken hands and speaks for this very sign-in, ended on the way out."""
+    async def _server(self, access: Access, *, for_a_turn: bool = False) -> AsyncGenerator[CodexServer, None]:
+        """A server that speaks for this very sign-in, ended on the way out."""
         path = await asyncio.to_thread(programs.find, self.program)
         await self._signed_in(access)
-        folder = home_with(folder_of(access.home) / AUTH_FILE)
-        environment = programs.scrubbed(path, CODEX_HOME=str(folder.path / "home"), **programs.given(*CODEX_VARIABLES))
-        server = await CodexServer.start(command(path, self._base(access)), environment, folder)
+        auth, base = folder_of(access.home) / AUTH_FILE, self._base(access)
+        key, start = (path, base, str(auth), auth.stat().st_mtime_ns), partial(_started, path, base, auth)
+        server = await (self._spares.take(key, start) if for_a_turn else start())
+        server.made_by = key, start
         self._open.add(server)
         try:
-            await server.greet()
-            await _check_payer(server)
             yield server
         except Unreachable as error:
-            error.host = urlsplit(self._base(access)).hostname or ""
+            error.host = error.host or urlsplit(base).hostname or ""
             raise
         finally:
             server.end()
@@ -173,6 +180,20 @@ class CodexCli:
 
     def _base(self, access: Access) -> str:
         return (access.base_url or self.official_base_url).rstrip("/")
+
+
+async def _started(path: str, base: str, auth: Path) -> CodexServer:
+    """A server that has shaken hands, and that the ChatGPT sign-in pays for."""
+    folder = home_with(auth)
+    environment = programs.scrubbed(path, CODEX_HOME=str(folder.path / "home"), **programs.given(*CODEX_VARIABLES))
+    server = await CodexServer.start(command(path, base), environment, folder)
+    try:
+        await server.greet()
+        await _check_payer(server)
+    except BaseException:
+        server.end()
+        raise
+    return server
 
 
 async def _check_payer(server: CodexServer) -> None:

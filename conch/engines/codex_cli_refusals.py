@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from conch.engines import resets, windows
 from conch.engines.base import (
@@ -31,6 +32,8 @@ CUT = "stream disconnected before completion"
 LIMIT_WORDS = "The usage limit has been reached"
 # The program's own words for two answers that it gives no codes: the plan has it not, and there is no credit.
 NOT_INCLUDED, NO_CREDIT = "To use Codex with your ChatGPT plan", "Quota exceeded."
+# The sign-in had run out, and the host that renews it wasn't there.
+RENEWING = "error sending request for url ("
 CAPPED = "reason: max_output_tokens"
 
 
@@ -123,7 +126,9 @@ def _broken(failed: Failed, now: datetime) -> EngineError | None:
     """A connection that failed, at its start, by its status, or in the middle."""
     words, begun, status = failed.words, failed.begun, failed.status
     if failed.kind == "httpConnectionFailed" and not status:
-        return Unreachable(words, host="chatgpt.com")
+        return Unreachable(words)
+    if failed.message.startswith(RENEWING) and not begun:  # the 401 before it took nothing
+        return Unreachable(words, host=urlsplit(failed.message[len(RENEWING) :].rstrip(")")).hostname or "")
     if failed.kind == "internalServerError" or status >= 500:
         return EngineFault(words, cut=begun, accepted=True, status=status or 500)
     if failed.kind == "responseStreamDisconnected" or failed.message.startswith(CUT):
@@ -162,5 +167,5 @@ def reading_failure(message: str) -> EngineError:
     if "429 Too Many Requests" in message:
         return Throttled(words, retry_after=resets.SHORTEST_PAUSE, status=429)
     if "error sending request" in message and "failed:" not in message.partition("error sending request")[0]:
-        return Unreachable(words, host="chatgpt.com")
+        return Unreachable(words)
     return EngineFault(words, accepted=False)

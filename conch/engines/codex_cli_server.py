@@ -7,7 +7,7 @@ off, and nothing is to be written there (design.md, Engines). Every setting is a
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -90,6 +90,7 @@ class CodexServer(CliProcess):
     """One app-server. Notifications that come while an answer is awaited are kept, in order, for `next_notice`."""
 
     _asked = 0
+    made_by: tuple[Hashable, Callable[[], Awaitable["CodexServer"]]]  # what another like it takes
 
     async def greet(self) -> None:
         """Shake hands. Raises EngineFault."""

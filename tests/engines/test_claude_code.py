@@ -118,7 +118,7 @@ async def test_a_throttle_is_a_pause(claude, access, simulator, bob):
 
 async def test_an_answer_that_breaks_off_is_cut_and_not_asked_for_again(claude, access, simulator, bob):
     """R30, R34: the program would ask once more by itself, unseen."""
-    bob.cuts("Half an answer", pieces=2)
+    bob.stops_short("Half an answer", pieces=2)
     said, error = await heard_until_refused(claude.reply(access, ask()))
     assert text_of(said) == "Half an answer"
     assert isinstance(error, EngineFault)
@@ -219,6 +219,20 @@ async def test_a_secret_of_one_chat_is_in_no_request_of_another(claude, access, 
     assert len(others) == 1
     assert "xyzzy" not in str(others[0].json)
     assert "plugh" not in str(others[0].json)
+
+
+async def test_the_next_message_finds_a_program_ready_that_has_had_no_turn(claude, access, simulator, bob):
+    """One only, ended with the engine."""
+    bob.replies("Noted.", times=3)
+    await heard(claude.reply(access, ask("The word is xyzzy.")))
+    await asyncio.gather(*claude._spares._starting.values())
+    (spare,) = claude._spares._ready.values()
+    assert spare.process.runs
+    await heard(claude.reply(access, ask("Which word?")))
+    assert not spare.process.runs
+    assert "xyzzy" not in str(simulator.requests(bob.secret)[1].json)
+    await claude.close()
+    assert claude._spares._ready == {}
 
 
 async def test_leaving_ends_the_program_and_stops_the_provider(claude, access, simulator, bob):

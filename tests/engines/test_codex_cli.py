@@ -146,7 +146,7 @@ async def test_a_throttle_is_a_pause(codex, access, simulator, ada):
 
 async def test_an_answer_that_breaks_off_is_cut_and_not_asked_for_again(codex, access, simulator, ada):
     """R30, R34."""
-    ada.cuts("Half an answer", pieces=2)
+    ada.stops_short("Half an answer", pieces=2)
     said, error = await heard_until_refused(codex.reply(access, ask()))
     assert text_of(said) == "Half an answer"
     assert isinstance(error, EngineFault)
