@@ -69,7 +69,7 @@ def show(request: HttpRequest, here: Visit, found: Here, status: int = 200, **mo
     given = local_models.setup()
     context = {
         "anything": found.anything,
-        "plans": [sign_in_row(one, accounts) for one in found.sign_ins],
+        "plans": [sign_in_row(one, accounts, found.sign_ins) for one in found.sign_ins],
         "keys": [key_row(one, accounts) for one in found.keys],
         "servers": computer.servers(found.servers, given),
         "named": computer.named(given),
@@ -77,19 +77,26 @@ def show(request: HttpRequest, here: Visit, found: Here, status: int = 200, **mo
     return page(request, "welcome.html", context | more, current="/settings/providers", status=status)
 
 
-def sign_in_row(one: SignIn, accounts: list[Account]) -> dict[str, Any]:
+def sign_in_row(one: SignIn, accounts: list[Account], every: list[SignIn]) -> dict[str, Any]:
     """One sign-in: whose it is, the program, and the account that it is connected as, or why it can't be yet."""
     whose, program = one.identity, one.program
     version = ".".join(map(str, program.version)) if program is not None and program.version else ""
     facts = [whose.whose or "Signed in", whose.plan and f"{whose.plan.capitalize()} plan"] if whose else ["Signed out"]
     return {
         "engine": one.engine,
-        "facts": [*filter(None, facts), *([f"Program {version}"] if version else [])],
+        "facts": [*filter(None, facts), *([f"Program {version}"] if version else []), *same_plan(one, every)],
         "account": connected_sign_in(one, accounts),
         "ready": whose is not None and (program is None or bool(program.path)),
         "instead": program.kind.sign_in if program is not None and whose is None else "",
-        "why": program.why if program is not None and not program.path else "",
+        "why": program.why.replace("'", "’") if program is not None and not program.path else "",
     }
+
+
+def same_plan(one: SignIn, every: list[SignIn]) -> list[str]:
+    """That an engine above is a way into the same plan: connected both, they are one choice (R1)."""
+    shared = [other for other in every if other.engine.shares_account == one.engine.shares_account]
+    first = shared[0].engine
+    return [f"Another way into the plan of {first.label}"] if one.identity and first is not one.engine else []
 
 
 def connected_sign_in(one: SignIn, accounts: list[Account]) -> Account | None:

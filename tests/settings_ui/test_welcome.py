@@ -71,6 +71,7 @@ def test_what_was_found_is_shown_and_nothing_of_it_is_taken(signed_in, providers
     assert page.status_code == 200
     assert "ada@work.example" in said
     assert "Plus plan" in said
+    assert "Another way into the plan of Codex" in said
     assert "ending 4f2a" in said
     assert KEY not in said
     assert "sign in with <code>claude auth login</code>" in said
