@@ -52,7 +52,10 @@ def told(view: View[P]) -> View[P]:
             status, text = 413 if error.large else 422, error.text
         if wants_parts(request):
             return HttpResponse(format_html("{}", text), status=status)
-        return await look(_with_problem, request, kwargs.get("conversation_id"), text, status)
+        try:
+            return await look(_with_problem, request, kwargs.get("conversation_id"), text, status)
+        except NotHere as error:  # what was sent couldn't be taken, and it was for another's chat at that
+            raise Http404 from error
 
     return telling
 

@@ -1,0 +1,75 @@
+"""What the soak does inside its Conch's database: people and accounts before, and everything that is there after.
+
+Run as a process of its own, with the environment of that Conch: `python -m tests.soak.inside prepare|dump`, JSON in and
+out on one line.
+"""
+
+import json
+import sys
+
+import django
+
+PLANS = {"codex"}
+
+
+def main():
+    django.setup()
+    order = json.loads(sys.stdin.readline())
+    sys.stdout.write(json.dumps({"prepare": prepare, "dump": dump}[sys.argv[1]](**order)) + "\n")
+
+
+def prepare(accounts, budget=None):
+    """Set up the database, its owner and the accounts; return a token. `accounts`: columns, and the key."""
+    from django.core.management import call_command
+    from django.utils import timezone
+
+    from conch.accounts import tokens
+    from conch.accounts.people import make_owner
+    from conch.accounts.seal import seal
+    from conch.models import Account, Preferences
+
+    call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+    owner, now = make_owner(), timezone.now()
+    Preferences.objects.filter(person=owner).update(limit_paid=True, month_budget_nano=budget)
+    for given in accounts:
+        key = given.pop("key", "")
+        Account.objects.create(
+            person=owner,
+            label=given["slug"].title(),
+            sealed_key=seal(key),
+            key_hint=key[-4:],
+            model="gpt-5.5",
+            known_models=[{"id": "gpt-5.5", "label": "GPT-5.5"}],
+            connected_at=now,
+            **given,
+        )
+    return {"token": tokens.make(owner, "soak", now)}
+
+
+def dump():
+    """Every row that the invariants speak of, and where the ledger's totals differ from its entries."""
+    from conch.ledger import check
+    from conch.models import Attempt, Entry, MonthTotal, Turn, TurnEvent
+
+    def rows(query, fields):
+        return list(query.order_by("pk").values(*fields.split()))
+
+    turn = "id conversation_id idempotency_key text answer state run position account owner failure_code"
+    attempt = "id turn_id run account state partial input_tokens output_tokens cost_nano"
+    entry = "id turn attempt account state estimated input_tokens output_tokens cost_nano hold_nano priced_by"
+    return {
+        "turns": rows(Turn.objects, turn),
+        "attempts": [
+            row | {"ended": ended is not None}
+            for row in rows(Attempt.objects, f"{attempt} ended_at")
+            for ended in (row.pop("ended_at"),)
+        ],
+        "entries": rows(Entry.objects, entry),
+        "events": rows(TurnEvent.objects, "turn_id run position kind"),
+        "months": rows(MonthTotal.objects, "account month spent_nano held_nano unpriced"),
+        "differences": [str(one) for one in check()],
+    }
+
+
+if __name__ == "__main__":
+    main()

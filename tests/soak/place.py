@@ -1,0 +1,147 @@
+"""A Conch of its own in a temporary folder: real processes over one database, beside a simulator in another process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 120
+_opener = build_opener(ProxyHandler({}))
+
+
+class Process:
+    """One process of Conch: how to reach it, and how to end it."""
+
+    def __init__(self, command, environment, log):
+        self.log = log
+        self.started = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+        self.address = ""
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def is_up(self):
+        return self._process.poll() is None
+
+    def wait_until_serving(self):
+        """Wait for the address that it prints, and for its first answer. Raises RuntimeError where it ends instead."""
+        line = self._process.stdout.readline()
+        if not line.startswith("Conch is at "):
+            raise RuntimeError(f"the server didn't start: {line!r}")
+        self.address = line.split()[-1]
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            try:
+                _opener.open(f"{self.address}/readyz", timeout=10).close()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                return self
+        raise RuntimeError("the server didn't become ready")
+
+    def send(self, number):
+        self._process.send_signal(number)
+
+    def kill(self):
+        """kill -9, and wait until it is gone."""
+        self._process.kill()
+        self._ended()
+
+    def end(self, patience=60):
+        """SIGTERM, and wait for its end; its exit status."""
+        self._process.send_signal(signal.SIGCONT)
+        self._process.terminate()
+        self._process.wait(patience)
+        return self._ended()
+
+    def _ended(self):
+        self._process.wait()
+        self._process.stdout.close()
+        return self._process.returncode
+
+
+class Provider:
+    """The simulator in a process of its own, driven by its control doors."""
+
+    def __init__(self):
+        command = [sys.executable, "-m", "tests.simulator", "--no-bodies"]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        told = json.loads(self._process.stdout.readline())
+        self.url, self.base_urls = told["url"], told["base_urls"]
+
+    def script(self, key, *plan, **facts):
+        """What this key does, over and over."""
+        self._post("/_script", {"key": key, "plan": plan, "facts": {"cycles": True} | facts})
+
+    def _post(self, path, data):
+        request = Request(self.url + path, json.dumps(data).encode(), {"content-type": "application/json"})
+        with _opener.open(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def read(self, path):
+        with _opener.open(self.url + path, timeout=120) as answer:
+            return json.load(answer)
+
+    def end(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+class Place:
+    """One Conch's folder and database; processes are started on it, and all of them end with it."""
+
+    def __init__(self, folder, *, database="", without="", **environment):
+        self.folder = Path(folder)
+        self.without = without
+        self.log = (self.folder / "log").open("ab")
+        self.processes = []
+        known = {name: value for name, value in os.environ.items() if not name.startswith(("CONCH_", "DATABASE_"))}
+        self.environment = known | {
+            "CONCH_DATA": str(self.folder / "data"),
+            "DJANGO_SETTINGS_MODULE": "conch.settings",
+            "CONCH_LOCAL_URL": "http://127.0.0.1:9",  # nobody: what can't be answered waits, or fails
+            **({"DATABASE_URL": database} if database else {}),
+            **environment,
+        }
+
+    def inside(self, what, **order):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.soak.inside", what],
+            cwd=ROOT, env=self.environment, input=json.dumps(order), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return json.loads(done.stdout)
+
+    def serve(self):
+        """A serving process on a free port, with the worker beside; it is still starting."""
+        return self._process("up", "--port", "0")
+
+    def work(self):
+        """A worker by itself."""
+        return self._process("worker")
+
+    def _process(self, *command):
+        start = ["-m", "tests.soak.without", self.without] if self.without else ["manage.py"]
+        process = Process([*start, *command], self.environment, self.log)
+        self.processes.append(process)
+        return process
+
+    def end(self):
+        for process in self.processes:
+            if process.is_up():
+                process.kill()
+        self.log.close()
+
+    def logged(self):
+        return (self.folder / "log").read_text(errors="replace")
