@@ -177,7 +177,7 @@ _answered = Prepared(
 )
 _last_line = Prepared(
     lambda chat: (
-        Line.objects.filter(conversation_id=chat, kind__in=[ROUTED, RETURNED])
+        Line.objects.filter(conversation_id=chat, kind__in=[ROUTED, RETURNED], turn__replaced_by=None)
         .order_by("-pk")
         .values_list("kind", "data")[:1]
     ),

@@ -60,6 +60,14 @@ def whole(chat: Conversation, viewer: Viewer, *, before: int | None = None, q: s
     }
 
 
+def before_with(chat: Conversation, turn: int | None) -> int | None:
+    """Where a page ends that has that turn in its middle; None where the newest page has it."""
+    if turn is None:
+        return None
+    later = list(current(chat).filter(pk__gt=turn).order_by("pk").values_list("pk", flat=True)[:TURNS_A_PAGE])
+    return later[TURNS_A_PAGE // 2] if len(later) == TURNS_A_PAGE else None
+
+
 def changes(
     chat: Conversation,
     viewer: Viewer,
@@ -130,12 +138,7 @@ def shell_of(
 ) -> dict[str, Any]:
     """The sidebar and the box, of a chat or of a new one."""
     composer: Composer = composer_for(person_id, account, conversation_id, viewer, model=model)
-    return {
-        "composer": composer,
-        "days": sidebar.listed(person_id, viewer, q),
-        "q": q,
-        "unread": sidebar.chats_of(person_id).filter(unread=True).exclude(pk=conversation_id or 0).count(),
-    }
+    return {"composer": composer, **sidebar.listed(person_id, viewer, q, within=conversation_id)}
 
 
 def turn_parts(turn: Turn, names: Names, viewer: Viewer) -> tuple[ShownTurn, Rows]:

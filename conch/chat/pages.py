@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from conch.accounts.defaults import LOCAL
 from conch.chat import exports, sidebar
 from conch.chat.answers import person_of, viewer, wants_parts
-from conch.chat.page import new_key, news, own, shell_of, whole
+from conch.chat.page import before_with, new_key, news, own, shell_of, whole
 from conch.chat.shown import stamp_of
 from conch.engines import local_models
 from conch.models import Agent, Attachment, Conversation
@@ -76,7 +76,8 @@ def chat(request: HttpRequest, conversation_id: int) -> HttpResponse:
 def _chat(request: HttpRequest, found: Conversation) -> HttpResponse:
     if found.unread:
         Conversation.objects.filter(pk=found.pk).update(unread=False)
-    context = whole(found, viewer(request), before=_number(request, "before"))
+    before = _number(request, "before") or before_with(found, _number(request, "at"))
+    context = whole(found, viewer(request), before=before)
     context["local"] = local_models.facts(local_models.setup())
     return render(request, "chat/page.html", context)
 
@@ -97,11 +98,10 @@ def _own(request: HttpRequest, conversation_id: int) -> Conversation:
 def chats(request: HttpRequest) -> HttpResponse:
     """The chats that have these words; the list alone for htmx."""
     person, q = person_of(request), request.GET.get("q", "").strip()[:200]
+    listed = sidebar.listed(person.pk, viewer(request), q)
     if wants_parts(request):
-        context = {"days": sidebar.listed(person.pk, viewer(request), q), "q": q, "chat": None}
-        return render(request, "chat/_chats.html", context)
-    found = {"days": sidebar.listed(person.pk, viewer(request), q), "q": q}
-    return render(request, "chat/search.html", new_chat(request) | found)
+        return render(request, "chat/_chats.html", listed | {"chat": None})
+    return render(request, "chat/search.html", new_chat(request) | {"found": listed["found"], "q": q})
 
 
 @require_GET

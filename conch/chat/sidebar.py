@@ -1,12 +1,14 @@
-"""The chats in the sidebar, by day, and finding one by its title or text."""
+"""The chats in the sidebar: the latest by day, or those that were looked for."""
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import QuerySet
 
+from conch.chat.finding import found
 from conch.copy.clock import MONTHS, Viewer
-from conch.models import Conversation, Turn
+from conch.models import Conversation
 
 CHATS = 60
 Days = list[tuple[str, list[Conversation]]]
@@ -18,13 +20,18 @@ def chats_of(person_id: int) -> QuerySet[Conversation]:
     return mine.order_by("-updated_at", "-pk")
 
 
-def listed(person_id: int, viewer: Viewer, q: str = "") -> Days:
-    """The newest chats by day; with `q` those that have these words in their title or in what was said."""
+def listed(person_id: int, viewer: Viewer, q: str = "", *, within: int | None = None) -> dict[str, Any]:
+    """The newest chats by day; with `q` those that have these words in their title or in what was said instead.
+
+    `within`: the chat that is open; what is new in it is being read.
+    """
     chats = chats_of(person_id)
-    for word in q.split():
-        said = Turn.objects.filter(Q(text__icontains=word) | Q(answer__icontains=word), conversation=OuterRef("pk"))
-        chats = chats.filter(Q(title__icontains=word) | Exists(said))
-    return by_day(chats[:CHATS], viewer)
+    return {
+        "days": [] if q else by_day(chats[:CHATS], viewer),
+        "found": found(chats, q) if q else [],
+        "q": q,
+        "unread": chats.filter(unread=True).exclude(pk=within or 0).count(),
+    }
 
 
 def by_day(chats: Iterable[Conversation], viewer: Viewer) -> Days:

@@ -37,7 +37,10 @@ class Conversation(models.Model):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["person", "begun_key"], name="chat_once")]
-        indexes: ClassVar = [models.Index(fields=["person", "-updated_at"], name="conversation_latest")]
+        indexes: ClassVar = [
+            models.Index(fields=["person", "-updated_at"], name="conversation_latest"),
+            models.Index(fields=["created_at"], condition=models.Q(temporary=True), name="conversation_temporary"),
+        ]
 
     def __str__(self) -> str:
         return self.title or "New chat"

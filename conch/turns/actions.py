@@ -51,7 +51,9 @@ def retry(person_id: int, turn_id: int, now: datetime) -> bool:
 
 
 def _check_latest(turn: Turn) -> None:
-    """An answer that others were built on isn't replaced. Raises NotNow."""
+    """An answer that others were built on isn't replaced, nor one that an edit replaced. Raises NotNow."""
+    if turn.replaced_by_id is not None:
+        raise NotNow("edited", "This message was edited. Try the version that stands again.")
     later = Turn.objects.filter(conversation_id=turn.conversation_id, pk__gt=turn.pk, replaced_by=None)
     if later.exclude(answer="").exists():
         raise NotNow("answered_later", "A later message has an answer. Use Edit and resend to begin anew from here.")
@@ -108,7 +110,8 @@ def before(person_id: int, turn_id: int) -> list[int]:
 
 def latest_routed(conversation_id: int) -> Line | None:
     """The chat's latest routed line: the only one that Switch back acts on."""
-    return Line.objects.filter(conversation_id=conversation_id, kind="limit.routed").order_by("-pk").first()
+    standing = Line.objects.filter(conversation_id=conversation_id, kind="limit.routed", turn__replaced_by=None)
+    return standing.order_by("-pk").first()
 
 
 def switch_back(person_id: int, conversation_id: int, now: datetime) -> dict[str, Any]:

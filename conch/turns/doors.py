@@ -9,7 +9,7 @@ from typing import Any
 from conch.db import look, step
 from conch.engines.base import Image
 from conch.models import Turn
-from conch.turns import actions, waiting, worker
+from conch.turns import actions, editing, waiting, worker
 from conch.turns.accept import accept, checked
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import start, stop_here
@@ -39,6 +39,16 @@ async def _turn(person_id: int, turn_id: int) -> Turn:
     from conch.turns.accept import turn_of
 
     return await look(turn_of, person_id, turn_id)
+
+
+async def resend(person_id: int, turn_id: int, text: str, *, key: str | None = None, clock: Clock = SYSTEM) -> Turn:
+    """*Edit and resend*: the new turn that stands in the place of that one, and of what came after it."""
+    resent = await step(editing.resend, person_id, turn_id, text, clock.now(), key=key)
+    for running in resent.running:
+        stop_here(running)
+    if resent.accepted.created:
+        start(resent.accepted.turn_id, clock=clock)
+    return await _turn(person_id, resent.accepted.turn_id)
 
 
 async def stop(person_id: int, turn_id: int, clock: Clock = SYSTEM) -> Turn:

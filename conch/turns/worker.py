@@ -13,7 +13,7 @@ from conch import ledger
 from conch.accounts import meters
 from conch.db import look, step
 from conch.models import Account
-from conch.turns import recovery, waiting
+from conch.turns import recovery, temporary, waiting
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import start
 
@@ -78,13 +78,15 @@ async def look_round(clock: Clock = SYSTEM) -> None:
 
 
 async def sweep(clock: Clock = SYSTEM) -> None:
-    """End the turns whose process is gone, run what waited behind them, settle what they held."""
+    """End the turns whose process is gone, run what waited behind them, settle what they held; forget what is over."""
     await step(waiting.mend_clock, clock.now())
     for turn_id in await look(recovery.lapsed, clock.now()):
         following = await step(recovery.interrupt, turn_id, clock.now())
         if following is not None:
             start(following, clock=clock)
     await step(ledger.orphans, clock.now())
+    for chat_id in await look(temporary.expired, clock.now()):
+        await step(temporary.forget, chat_id, clock.now())
 
 
 async def _keep_meters(clock: Clock) -> None:
