@@ -34,7 +34,7 @@ def row(agent: Agent, how: Beginning, names: dict[str, str]) -> dict[str, Any]:
     who = names.get(how.account, how.account) if agent.account else names[""]
     return {
         "agent": agent,
-        "who": f"{who}, {agent.model}" if agent.model else who,
+        "who": f"{who}. {agent.model}" if agent.model else who,
         "told": copy.beginning_of(agent.instructions),
         "trouble": how.trouble,
     }

@@ -14,7 +14,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from conch.models import Account, Attachment, Conversation, Entry, Line, Person, Preferences, Turn
+from conch.models import Account, Agent, Attachment, Conversation, Entry, Line, Person, Preferences, Routine, Turn
 from conch.turns import doors
 from settings_ui import devices
 from settings_ui.forms import DeleteForm
@@ -33,10 +33,13 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def everything(person: Person) -> Iterator[str]:
-    """The file, in pieces: who, preferences, accounts, chats with what was said, ledger."""
+    """The file, in pieces: who, preferences, accounts, agents, routines, chats with what was said, ledger."""
     preferences = model_to_dict(Preferences.objects.get(person=person))
     accounts = [model_to_dict(row, exclude=SECRET) for row in Account.objects.filter(person=person).order_by("pk")]
     yield f'{{"name": {_json(person.username)}, "preferences": {_json(preferences)}, "accounts": {_json(accounts)}'
+    for name, kept in (("agents", Agent), ("routines", Routine)):
+        rows = kept.objects.filter(person=person).order_by("pk")
+        yield f', "{name}": {_json([model_to_dict(row) | {"id": row.pk} for row in rows])}'
     yield ', "conversations": ['
     chats = Conversation.objects.filter(person=person, deleted_at=None).order_by("pk")
     for number, chat in enumerate(chats.iterator(chunk_size=PIECE)):

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.conf import settings
 
-from conch.accounts.defaults import LOCAL
-from conch.copy.tasks import WEEKDAYS
+from conch.accounts.defaults import LOCAL, billing_of
+from conch.copy import tasks as copy
 from conch.models import Agent
 from conch.tasks import schedule
 from conch.tasks.agents import Accounts
@@ -22,11 +22,12 @@ MODELS_OFFERED = 400
 
 
 def account_names(accounts: Accounts, unset: str = "Whoever new chats start with") -> Iterator[tuple[str, str]]:
-    """Who can answer, by slug, as a list of choices; unset comes first, the model on this computer last."""
+    """Who can answer, by slug, with who pays, to choose from: unset first, the model on this computer last."""
     yield "", unset
     for account in accounts.there:
-        yield account.slug, f"{account.label} · {account.whose}" if account.whose else account.label
-    yield LOCAL, "The model on this computer"
+        label = f"{account.label} · {account.whose}" if account.whose else account.label
+        yield account.slug, copy.answered_by(label, billing_of(account.engine).value)
+    yield LOCAL, copy.answered_by("The model on this computer", LOCAL)
 
 
 class _WhoForm(ConchForm):
@@ -120,9 +121,9 @@ class _PromptForm(_WhoForm):
             "max_length": f"At most {settings.MESSAGE_CHARACTERS:,} characters.",
         },
     )
-    unset = "Its agent’s account, else whoever new chats start with"
 
     def __init__(self, *args: Any, agents: Sequence[Agent], person_id: int, **kwargs: Any) -> None:
+        self.unset = "As its agent, or as new chats" if agents else self.unset
         super().__init__(*args, **kwargs)
         field = self.fields["agent"]
         assert isinstance(field, forms.ModelChoiceField)
@@ -176,7 +177,7 @@ class RoutineForm(_PromptForm):
     def __init__(self, *args: Any, now: datetime, zone: ZoneInfo, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.now, self.zone = now, zone
-        days = [(str(number), WEEKDAYS[number]) for number in (1, 2, 3, 4, 5, 6, 0)]
+        days = [(str(number), copy.WEEKDAYS[number]) for number in (1, 2, 3, 4, 5, 6, 0)]
         months = [(str(number), str(number)) for number in range(1, 32)]
         for name, choices in (("weekday", days), ("monthday", [*months, (schedule.LAST_DAY, "The last")])):
             field = self.fields[name]

@@ -113,6 +113,6 @@ def unread(number: int) -> str:
 
 
 def answered_by(label: str, billing: str) -> str:
-    """Who answers a prompt that runs by itself, and who pays."""
+    """Who answers what runs by itself, and who pays: "Codex, in your plan"."""
     pays = {"plan": "in your plan", "key": "pay per use", "local": "free"}[billing]
     return f"{label}, {pays}"

@@ -45,7 +45,7 @@ def test_an_agent_is_made_changed_and_deleted(as_ada, ada):
     assert (agent.name, agent.instructions, agent.account, agent.model) == (
         "Reviewer", "Be brief.", "codex", "gpt-5.5-mini",
     )  # fmt: skip
-    assert "Codex, gpt-5.5-mini" in page(as_ada.get("/settings/agents"))
+    assert "Codex, in your plan. gpt-5.5-mini" in page(as_ada.get("/settings/agents"))
 
     as_ada.post(f"/settings/agents/{agent.pk}", posted(name="Critic", account=""))
     agent.refresh_from_db()

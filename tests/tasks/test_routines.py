@@ -16,6 +16,8 @@ from conch.models import Account, Conversation, Routine, RoutineRun, Turn
 from conch.tasks import background, routines
 from conch.tasks.routines import claim, due
 from conch.turns import doors
+from conch.turns.worker import work
+from conch.turns.writing import keep_writing
 from tests.tasks.conftest import utc
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -347,3 +349,24 @@ async def test_an_agent_that_is_deleted_switches_its_routines_off(world):
 
     await look(routine.refresh_from_db)
     assert (routine.active, routine.next_at, routine.agent_id) == (False, None, None)
+
+
+async def test_the_worker_runs_what_is_due_beside_the_rest(world):
+    """doors.md: `up` and `worker` run routines."""
+    codex = await look(world.account, "codex")
+    codex.key.replies("By the worker.")
+    routine = await look(world.routine, account="codex")
+    await look(Routine.objects.filter(pk=routine.pk).update, next_at=utc(2026, 1, 1))
+    stop = asyncio.Event()
+    working = asyncio.create_task(work(stop, also=(routines.look_round,)))
+    writing = asyncio.create_task(keep_writing())
+
+    while not [turn for turn in await world.runs(routine) if turn.state == "done"]:
+        await asyncio.sleep(0.05)
+        assert not working.done()
+    stop.set()
+    await working
+    writing.cancel()
+
+    (turn,) = await world.runs(routine)
+    assert turn.answer == "By the worker."

@@ -1,5 +1,6 @@
 """The page of background tasks and routines: what can be pressed, by whom, and what is said (R25)."""
 
+import json
 import re
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from conch.db import look
-from conch.models import Account, Conversation, Preferences, Routine, RoutineRun, Task, Turn
+from conch.models import Account, Agent, Conversation, Preferences, Routine, RoutineRun, Task, Turn
 from conch.turns.run import all_ended
 from tests.conftest import NOW, make_account, make_person
 from tests.tasks.conftest import utc
@@ -264,3 +265,13 @@ def test_queries_do_not_grow_with_routines(as_ada, ada, django_assert_max_num_qu
         html = page(as_ada.get("/settings/tasks"))
     assert "Routine 7" in html
     assert "Task 7" in html
+
+
+def test_everything_that_is_taken_along_holds_agents_and_routines(as_ada, ada):
+    a_routine(ada, agent=Agent.objects.create(person=ada, name="Reviewer", instructions="Be brief.", created_at=NOW))
+    a_routine(make_person("bob"), name="Bob’s")
+
+    taken = json.loads(b"".join(as_ada.get("/settings/you/export").streaming_content))
+
+    assert [agent["instructions"] for agent in taken["agents"]] == ["Be brief."]
+    assert [(routine["name"], routine["cron"]) for routine in taken["routines"]] == [("Morning news", "0 9 * * *")]
