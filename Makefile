@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --require-virtualenv
 INSTALL := $(PIP) install --quiet --require-hashes --only-binary=:all:
 SOURCES := conch routing settings_ui tests manage.py
 
-.PHONY: help run demo test check lint types prove audit lock clean
+.PHONY: help run demo test check lint types prove bench soak audit lock clean
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
@@ -39,6 +39,11 @@ prove: .venv/.test  ## the decision alone: every branch of its core is run by it
 	$(PY) -m coverage report --show-missing --fail-under=100 --include='routing/*' \
 	  --omit='routing/known.py,routing/rows.py,routing/prepared.py,routing/api.py,routing/apps.py,routing/__init__.py'
 	CONCH_PROVE=1 $(PY) -m pytest -q -s tests/routing/test_small_world.py tests/routing/test_properties.py
+
+bench: .venv/.test  ## how long a decision, a turn and a refusal take, beside a raw request; what grows with what is kept
+	$(PY) -m tests.bench.decide
+	$(PY) -m tests.bench.growth
+	$(PY) -m tests.bench.turns
 
 # The audit asks a service on the network. Where that can't be reached nothing was audited, and it says so.
 audit: .venv/.test

@@ -92,7 +92,8 @@ def database(folder: Path) -> dict[str, object]:
     writes never meets "database is locked" half way. PostgreSQL gets psycopg's pool.
     """
     try:
-        settings: dict[str, object] = dict(env.db_url("DATABASE_URL", default=f"sqlite:///{folder / 'conch.sqlite3'}"))
+        address = env.str("DATABASE_URL", default="") or f"sqlite:///{folder / 'conch.sqlite3'}"
+        settings: dict[str, object] = dict(env.db_url_config(address))
     except Exception as error:  # environ raises several kinds for an address it can't read
         raise ImproperlyConfigured(f"DATABASE_URL: can't be read: {error}") from error
     engine = str(settings.get("ENGINE", ""))
