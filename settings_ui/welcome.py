@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -46,7 +47,9 @@ class Here:
 
 
 async def look() -> Here:
-    """Look for all of it at once; nothing of it is used."""
+    """Look for all of it at once; nothing of it is used. The demonstration offers nothing real."""
+    if settings.CONCH_SIMULATED:
+        return Here([], [], [])
     sign_ins, servers = await asyncio.gather(asyncio.to_thread(found_here.sign_ins), local.servers_here())
     return Here(sign_ins, found_here.keys_in_environment(), servers)
 
@@ -144,8 +147,9 @@ def take(request: HttpRequest, engine_id: str) -> HttpResponse:
     if not here.person.is_owner:
         raise Http404
     known_engine(engine_id)
-    found: list[SignIn | Key] = [*found_here.keys_in_environment(), *found_here.sign_ins()]
-    one = next((one for one in found if one.engine.id == engine_id), None)
+    found = async_to_sync(look)()
+    ready: list[SignIn | Key] = [*found.keys, *found.sign_ins]
+    one = next((one for one in ready if one.engine.id == engine_id), None)
     if one is None or (isinstance(one, Key) and by_hand(one)):
         messages.error(request, "That isn’t there any more. Nothing was connected.")
         return redirect("welcome")
@@ -157,7 +161,7 @@ def take(request: HttpRequest, engine_id: str) -> HttpResponse:
             account = connected(one, own_accounts(here.person))  # by the first of two presses
             if account is None:
                 failed = trouble(one.engine, AgainForm(engine=one.engine), error)
-                return show(request, here, async_to_sync(look)(), 422, failed=failed)
+                return show(request, here, found, 422, failed=failed)
     messages.success(request, f"{account.label} is connected.")
     return redirect("welcome")
 

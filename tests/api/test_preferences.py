@@ -79,6 +79,13 @@ def test_every_preference_can_be_changed_and_the_whole_comes_back(call, ada):
     assert Preferences.objects.get().month_budget_nano == 10_500_000_000
 
 
+def test_pay_per_use_keys_are_let_in_as_said_without_a_budget(call):
+    """R13: the question for a month's budget is the page's; the API takes `limit_paid` as given."""
+    changed = change(call, limit_paid=True).json()
+
+    assert (changed["limit_paid"], changed["month_budget"]) == (True, None)
+
+
 def test_null_unsets_what_can_be_unset(call, ada):
     change(call, month_budget="5", hour_cycle="h12", default_account="local", time_zone="Asia/Tokyo")
 

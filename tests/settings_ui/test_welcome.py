@@ -60,6 +60,15 @@ def test_where_nothing_was_found_the_first_sign_in_goes_on_to_the_chat(signed_in
     assert "Nothing to connect was found" in words(signed_in.get("/welcome"))
 
 
+def test_the_demonstration_offers_nothing_real(signed_in, settings, monkeypatch):
+    settings.CONCH_SIMULATED = True
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    assert signed_in.get("/welcome?first")["Location"] == "/"
+    assert "OpenAI" not in words(signed_in.get("/welcome"))
+    assert "isn’t there any more" in words(signed_in.post("/welcome/connect/openai", follow=True))
+
+
 def test_what_was_found_is_shown_and_nothing_of_it_is_taken(signed_in, providers, bare, monkeypatch):  # noqa: F811
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     providers.codex("ada@work.example", bare / ".codex")
@@ -176,8 +185,13 @@ def test_a_guest_sees_only_what_is_theirs_to_do(visitor, providers, bare, monkey
     assert "What was found" not in words(visitor.get("/settings/providers"))
 
 
-def test_providers_leads_there_later(signed_in):
-    assert 'href="/welcome"' in words(signed_in.get("/settings/providers"))
+@pytest.mark.parametrize("page", ["/settings/providers", "/"])
+def test_providers_and_the_first_chat_lead_there_later(signed_in, page):
+    assert 'href="/welcome"' in words(signed_in.get(page))
+
+
+def test_the_first_chat_leads_no_guest_there(visitor):
+    assert 'href="/welcome"' not in words(visitor.get("/"))
 
 
 def test_it_takes_a_sign_in_and_a_press(client, signed_in):
