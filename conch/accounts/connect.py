@@ -22,6 +22,7 @@ from conch.engines.base import (
     LimitReached,
     Model,
     Overloaded,
+    Rejected,
     SignedOut,
     Throttled,
     Unreachable,
@@ -181,17 +182,26 @@ def preferred(prefixes: Sequence[str], ids: Sequence[str]) -> str:
 def _why(asked: Engine, access: Access, error: EngineError) -> str:
     """What went wrong in one line. Of an address of one's own the answer isn't quoted: it may be an inside one."""
     if isinstance(error, SignedOut):
-        if error.missing_program:
-            return f"The program that signs in to {asked.label} isn't installed."
-        if asked.connect_by is ConnectBy.SIGN_IN:
-            return f"{asked.label} is signed out. Sign in with its own program, then connect it again."
-        return f"{asked.label} doesn't accept this key."
+        return _signed_out(asked, error)
+    if isinstance(error, Rejected) and error.reason == "paying":
+        return f"{error.said}. Nothing was connected: a plan's account pays by the plan."
     if isinstance(error, Unreachable):
         return f"{asked.label} can't be reached. Nothing was connected; try again."
     if isinstance(error, Throttled | Overloaded | LimitReached):
         return f"{asked.label} asks for a pause. Nothing was connected; try again in a while."
     said = "" if access.public_only else f" ({' '.join(error.said.split())[:200]})" if error.said else ""
     return f"{asked.label} answered something else than expected{said}. Is the base URL right?"
+
+
+def _signed_out(asked: Engine, error: SignedOut) -> str:
+    """What is missing: the program, with how to install or renew it, the sign-in, or another key."""
+    if error.missing_program:
+        return error.said or f"The program that signs in to {asked.label} isn't installed."
+    if asked.connect_by is not ConnectBy.SIGN_IN:
+        return f"{asked.label} doesn't accept this key."
+    kind = getattr(asked, "program", None)
+    command = f" ({kind.sign_in})" if kind is not None else ""
+    return f"{asked.label} is signed out. Sign in with its own program{command}, then connect it again."
 
 
 async def _read_room(asked: Engine, access: Access, account: Account, now: datetime) -> None:

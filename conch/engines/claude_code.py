@@ -145,7 +145,7 @@ class ClaudeCode:
         process = await Started.start(command, _environment(access, path), Folder())
         try:
             await process.greet()
-        except BaseException:
+        except BaseException:  # it must not be left running
             process.end()
             raise
         return process

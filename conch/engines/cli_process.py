@@ -82,7 +82,7 @@ class CliProcess:
         process = cls(popen, folder)
         try:
             await process._connect()
-        except BaseException:
+        except BaseException:  # it must not be left running
             process.end()
             raise
         return process

@@ -190,7 +190,7 @@ async def _started(path: str, base: str, auth: Path) -> CodexServer:
     try:
         await server.greet()
         await _check_payer(server)
-    except BaseException:
+    except BaseException:  # it must not be left running
         server.end()
         raise
     return server

@@ -51,7 +51,8 @@ def renew(folder: Path, refused: Tokens, base_url: str = "") -> Tokens:
             return tokens  # another process was faster, or the person used the program
         program = find_program()
         if program is None:
-            raise SignedOut("the sign-in has run out", status=401, missing_program=True)
+            why = programs.look(programs.CODEX).why
+            raise SignedOut(f"The sign-in has run out. {why}".strip(), status=401, missing_program=True)
         _let_it_renew(program, folder, base_url)
         tokens = read_tokens(folder)
     if tokens.access_token == refused.access_token:
