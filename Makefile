@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --require-virtualenv
 INSTALL := $(PIP) install --quiet --require-hashes --only-binary=:all:
 SOURCES := conch routing settings_ui tests manage.py
 
-.PHONY: help run demo test check lint types prove bench soak audit lock clean
+.PHONY: help run demo test soak check lint types prove bench soak audit lock clean
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
@@ -33,6 +33,9 @@ lint: .venv/.test
 
 types: .venv/.test
 	$(PY) -m mypy conch routing settings_ui manage.py
+
+soak: .venv/.test  ## faults at random for up to ten minutes against real processes, then whether anything was lost
+	@exec $(PY) -m tests.soak $(ARGS)
 
 prove: .venv/.test  ## the decision alone: every branch of its core is run by its tests, every combination of a small world
 	$(PY) -m pytest tests/routing -q --cov=routing --cov-report= $(ARGS)

@@ -45,25 +45,5 @@ def no_disk(process, place):
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, kept)
 
 
-def running_answers(place):
-    """(turn, run, answer) of everything that runs now, as the database has it."""
-    path = place.folder / "data" / "conch.sqlite3"
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20) as looked:
-        rows = looked.execute("SELECT id, run, answer FROM conch_turn WHERE state = 'running'").fetchall()
-    looked.close()
-    return rows
-
-
-def unfinished(place):
-    """How many turns have not ended, and how many holds are not settled."""
-    path = place.folder / "data" / "conch.sqlite3"
-    ends = "('done', 'failed', 'stopped', 'interrupted')"
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20) as looked:
-        turns = looked.execute(f"SELECT count(*) FROM conch_turn WHERE state NOT IN {ends}").fetchone()[0]
-        holds = looked.execute("SELECT count(*) FROM conch_entry WHERE state = 'held'").fetchone()[0]
-    looked.close()
-    return turns + holds
-
-
 ENDING = {"kill -9": kill, "SIGTERM": terminate}
 PASSING = {"standstill": stall, "locked database": lock, "full disk": no_disk}

@@ -1,8 +1,10 @@
 """A Conch of its own in a temporary folder: real processes over one database, beside a simulator in another process."""
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -122,6 +124,18 @@ class Place:
         if done.returncode:
             raise RuntimeError(done.stderr)
         return json.loads(done.stdout)
+
+    def query(self, sql):
+        """The rows that the database has for it, read beside the processes."""
+        url = self.environment.get("DATABASE_URL", "")
+        if url:
+            import psycopg
+
+            with psycopg.connect(url) as looked:
+                return looked.execute(sql).fetchall()
+        path = self.folder / "data" / "conch.sqlite3"
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20)) as looked:
+            return looked.execute(sql).fetchall()
 
     def serve(self):
         """A serving process on a free port, with the worker beside; it is still starting."""

@@ -10,7 +10,7 @@ from tests.simulator import homes
 from tests.simulator.clock import Clock
 from tests.simulator.keys import Key
 from tests.soak import faults
-from tests.soak.judge import losses
+from tests.soak.judge import ENDS, losses
 from tests.soak.load import Load
 from tests.soak.place import Place, Provider
 
@@ -58,12 +58,13 @@ class Verdict:
 class Soak:
     """A place with a provider and people at work, ready to be hurt."""
 
-    def __init__(self, folder, *, without="", seed=0):
+    def __init__(self, folder, *, without="", seed=0, database=""):
         self.chance = random.Random(seed)
         self.provider = Provider()
-        self.place = Place(folder, without=without)
+        self.place = Place(folder, without=without, database=database)
         self.snapshots = set()
         self.verdict = Verdict()
+        self.begun = time.monotonic()
         token = self.place.inside("prepare", accounts=self._accounts(), budget=1_000_000_000_000)["token"]
         self.load = Load(token, ["openai", "openai-2", "openrouter", "codex"], seed=seed)
 
@@ -85,7 +86,7 @@ class Soak:
 
     async def run(self, *, ending, passing, senders=5, least_seconds=0.0, most_seconds=600.0):
         """Hurt it so often, by faults that end a process and faults that pass; then let it settle, and judge."""
-        begun = time.monotonic()
+        begun = self.begun = time.monotonic()
         servers = [await _started(self.place.serve())]
         self.load.addresses = [servers[0].address]
         at_work = asyncio.create_task(self.load.run(senders))
@@ -95,16 +96,24 @@ class Soak:
             if time.monotonic() - begun > most_seconds:
                 break
             await asyncio.sleep(self.chance.uniform(0.2, 1.5))
-            self.snapshots |= set(faults.running_answers(self.place))
+            self.look()
             if sort == "ending":
                 servers = [await self._replace(servers[0])]
             else:
                 await self._hurt(servers[0])
         await asyncio.sleep(max(0.0, begun + least_seconds - time.monotonic()))
+        return await self.conclude(at_work)
+
+    def look(self):
+        """Remember what is written down of every answer that runs: none of it may be lost."""
+        self.snapshots |= set(self.place.query("SELECT id, run, answer FROM conch_turn WHERE state = 'running'"))
+
+    async def conclude(self, at_work):
+        """Let the people go, let everything settle, and judge."""
         self.load.stopping = True
         await at_work
         await self._settled()
-        self.verdict.seconds = time.monotonic() - begun
+        self.verdict.seconds = time.monotonic() - self.begun
         self._judge()
         return self.verdict
 
@@ -116,7 +125,7 @@ class Soak:
             new = await _started(self.place.serve())
             self.load.addresses = [old.address, new.address]
             await asyncio.sleep(self.chance.uniform(0.0, 1.0))
-            self.snapshots |= set(faults.running_answers(self.place))
+            self.look()
             await asyncio.to_thread(faults.ENDING[kind], old, self.place)
         else:
             await asyncio.to_thread(faults.ENDING[kind], old, self.place)
@@ -133,8 +142,15 @@ class Soak:
     async def _settled(self):
         """Wait until every turn has ended and nothing is held, as long as recovery may take."""
         until = time.monotonic() + SETTLE_SECONDS
-        while await asyncio.to_thread(faults.unfinished, self.place) and time.monotonic() < until:  # noqa: ASYNC110  of other processes
+        while await asyncio.to_thread(self.unfinished) and time.monotonic() < until:  # noqa: ASYNC110  of other processes
             await asyncio.sleep(1)
+
+    def unfinished(self):
+        """How many turns have not ended, and holds that are not settled."""
+        ends = ", ".join(f"'{end}'" for end in sorted(ENDS))
+        turns = self.place.query(f"SELECT count(*) FROM conch_turn WHERE state NOT IN ({ends})")
+        holds = self.place.query("SELECT count(*) FROM conch_entry WHERE state = 'held'")
+        return turns[0][0] + holds[0][0]
 
     def _judge(self):
         dump = self.place.inside("dump")

@@ -1,0 +1,122 @@
+"""Two web processes and two workers on one database, behind one proxy: each is killed in turn, and nothing is lost.
+
+PostgreSQL where CONCH_TEST_POSTGRES says that there is one (the continuous integration has it), else SQLite.
+"""
+
+import asyncio
+import os
+import time
+from functools import partial
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from tests.growing.proxy import Proxy
+from tests.soak import faults
+from tests.soak.run import Soak
+
+POSTGRES = os.environ.get("CONCH_TEST_POSTGRES", "")
+AWAY_SECONDS = 2.0
+
+
+@pytest.fixture
+def database():
+    """A new database: its address, and how it goes away for a while."""
+    if not POSTGRES:
+        yield "", faults.lock
+        return
+    name = f"conch_growing_{os.getpid()}"
+    there = urlsplit(POSTGRES)
+    with psycopg.connect(POSTGRES, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        proxy = Proxy((there.hostname, there.port or 5432))
+        who = there.netloc.rpartition("@")[0]
+        try:
+            yield f"postgres://{who}@127.0.0.1:{proxy.port}/{name}", partial(away, proxy)
+        finally:
+            proxy.end()
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+class Growing:
+    """Webs and workers of one Conch, behind one address."""
+
+    def __init__(self, folder, database):
+        self.soak = Soak(folder, seed=5, database=database)
+        self.front = Proxy()
+        place = self.soak.place
+        self.webs = [place.serve(), place.serve()]
+        self.workers = [place.work(), place.work()]
+        for web in self.webs:
+            web.wait_until_serving()
+        self._show()
+
+    def _show(self):
+        self.front.use(*(web.address for web in self.webs))
+
+    def replace_web(self, number, end):
+        """End one; the other serves everybody until its successor is there."""
+        end(self.webs[number])
+        self.webs[number] = self.soak.place.serve().wait_until_serving()
+        self._show()
+
+    def replace_worker(self, number, end):
+        end(self.workers[number])
+        self.workers[number] = self.soak.place.work()
+
+    def end(self):
+        self.soak.end()
+        self.front.end()
+
+
+def kill(process):
+    process.kill()
+
+
+def roll(process):
+    process.end()
+
+
+def away(proxy, *_):
+    """The database can't be reached for a while, then it is back."""
+    kept, proxy.backends = proxy.backends, []
+    proxy.hang_up()
+    time.sleep(AWAY_SECONDS)
+    proxy.backends = kept
+
+
+async def hurt(growing, goes_away):
+    """Each process in turn, by force and by a rolling restart, and the database goes away once and comes back."""
+    soak = growing.soak
+    soak.load.addresses = [growing.front.address]
+    at_work = asyncio.create_task(soak.load.run(3))
+    for what, *given in (
+        (growing.replace_web, 0, kill),
+        (growing.replace_worker, 0, kill),
+        (goes_away, None, soak.place),
+        (growing.replace_web, 1, roll),
+        (growing.replace_worker, 1, roll),
+        (growing.replace_web, 1, kill),
+    ):
+        await asyncio.sleep(1.5)
+        soak.look()
+        await asyncio.to_thread(what, *given)
+    await asyncio.sleep(1.5)
+    return await soak.conclude(at_work)
+
+
+def test_processes_come_and_go_and_every_message_is_answered_once(tmp_path, database):
+    """design.md 4 and Growing: any process serves anybody, watchers follow others' turns, waits and sweeps run once."""
+    address, goes_away = database
+    growing = Growing(tmp_path, address)
+    try:
+        verdict = asyncio.run(hurt(growing, goes_away))
+        logged = growing.soak.place.logged()
+    finally:
+        growing.end()
+
+    assert verdict.found == [], f"{verdict}\n" + "\n".join(verdict.found)
+    assert verdict.turns > 10
+    assert verdict.states["done"] > verdict.states["interrupted"]
+    assert "deadlock" not in logged
