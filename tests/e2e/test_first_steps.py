@@ -54,6 +54,28 @@ def test_both_pages_are_whole_and_axe_finds_nothing(browser, address, ada, found
         assert page.said == []
 
 
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "dark"), (PHONE, "light")])
+def test_the_pages_are_whole_in_their_other_states_too(browser, address, ada, found, monkeypatch, viewport, scheme):  # noqa: F811
+    """A key that isn't accepted, a server that ended since it was chosen, one named by the environment, a guest."""
+    look = {"viewport": viewport, "color_scheme": scheme}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-accepted-0123456789")
+    local_chosen.choose(local_models.setup().folder, local_chosen.Chosen("http://127.0.0.1:9/v1", "gone"))
+    with opened(browser, address, ada, "/welcome", **look) as page:
+        page.get_by_role("button", name="Connect OpenAI", exact=True).click()
+        page.get_by_role("alert").get_by_text("OpenAI doesn't accept this key.").wait_for()
+        assert violations(page) == "[]"
+        page.goto("/settings/computer")
+        page.get_by_text("doesn’t answer now").wait_for()
+        assert violations(page) == "[]"
+        monkeypatch.setenv("CONCH_LOCAL_URL", "http://127.0.0.1:9/v1")
+        page.reload()
+        page.get_by_text("CONCH_LOCAL_URL in the environment says").wait_for()
+        assert violations(page) == "[]"
+    with opened(browser, address, make_person("bob"), "/welcome", **look) as page:
+        assert violations(page) == "[]"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_owners_first_sign_in_shows_it_and_skipping_goes_to_the_chat(browser, address, ada, found):  # noqa: F811
     context = browser.new_context(base_url=address, viewport=DESK)
     page = context.new_page()
