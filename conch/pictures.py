@@ -1,7 +1,12 @@
-"""Pictures that a person sends: told apart by their content, never by what their name or type claims."""
+"""Pictures that a person sends: told apart by their content, never by what their name or type claims.
+
+Each is written anew, turned as its camera meant it and without what else the file told: where it was taken, by whom,
+with what. Nothing that hides in a file goes along with it.
+"""
 
 import warnings
 from io import BytesIO
+from typing import Any
 
 from django.conf import settings
 
@@ -9,6 +14,11 @@ from conch.engines.base import Image
 
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 MOST_PIXELS = 100_000_000
+ALLOWED = "An image is a PNG, JPEG, WebP or GIF file."
+ORIENTATION = 0x0112  # Exif
+# What Pillow writes of what it has read, unless it is told otherwise.
+TOLD = {"exif": b"", "comment": b"", "xmp": b""}
+ANIMATED = ("duration", "loop", "disposal", "background", "transparency")
 
 
 class NotAPicture(ValueError):
@@ -22,16 +32,22 @@ class NotAPicture(ValueError):
 def picture(data: bytes) -> Image:
     """The picture that those bytes are, with the media type that they really have. Raises NotAPicture."""
     if len(data) > settings.IMAGE_BYTES:
-        raise NotAPicture(f"An image may have {settings.IMAGE_BYTES // 2**20} MiB.", large=True)
+        raise _large()
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
 
-    allowed = "An image is a PNG, JPEG, WebP or GIF file."
     try:
-        with warnings.catch_warnings(), Pillow.open(BytesIO(data), formats=list(MEDIA_TYPES)) as opened:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
-            kind, pixels = opened.format or "", opened.width * opened.height
-            opened.verify()
+            with Pillow.open(BytesIO(data), formats=list(MEDIA_TYPES)) as opened:
+                _measured(opened)
+                opened.verify()
+            with Pillow.open(BytesIO(data), formats=list(MEDIA_TYPES)) as opened:
+                # Two pictures in one JPEG, as some cameras write: the first is what one sees.
+                kind = "JPEG" if opened.format == "MPO" else opened.format or ""
+                clean = _anew(opened, kind)
+    except NotAPicture:
+        raise
     # Pillow raises many kinds for broken files, SyntaxError and struct.error among them.
     except (
         UnidentifiedImageError,
@@ -41,7 +57,39 @@ def picture(data: bytes) -> Image:
         SyntaxError,
         ArithmeticError,
     ) as error:
-        raise NotAPicture(allowed) from error
-    if pixels > MOST_PIXELS:
+        raise NotAPicture(ALLOWED) from error
+    if len(clean) > settings.IMAGE_BYTES:
+        raise _large()
+    return Image(MEDIA_TYPES[kind], clean)
+
+
+def _large() -> NotAPicture:
+    return NotAPicture(f"An image may have {settings.IMAGE_BYTES // 2**20} MiB.", large=True)
+
+
+def _measured(opened: Any) -> None:
+    """Raises NotAPicture for more pixels, over all its frames, than are read."""
+    frames = 1 if opened.format == "MPO" else getattr(opened, "n_frames", 1)
+    if opened.width * opened.height * frames > MOST_PIXELS:
         raise NotAPicture(f"An image may have {MOST_PIXELS // 1_000_000} megapixels.", large=True)
-    return Image(MEDIA_TYPES[kind], data)
+
+
+def _anew(opened: Any, kind: str) -> bytes:
+    """The same picture, written anew."""
+    from PIL import ImageOps
+
+    told: dict[str, Any] = dict(TOLD)
+    if profile := opened.info.get("icc_profile"):
+        told["icc_profile"] = profile
+    image = opened
+    if kind != "JPEG" and getattr(opened, "n_frames", 1) > 1:
+        told |= {"save_all": True} | {name: opened.info[name] for name in ANIMATED if name in opened.info}
+    elif opened.getexif().get(ORIENTATION, 1) != 1:
+        image = ImageOps.exif_transpose(opened)
+    if kind == "JPEG":
+        told |= {"quality": "keep"} if image.format == "JPEG" else {"quality": 92}
+    elif kind == "WEBP":
+        told |= {"quality": 90}
+    written = BytesIO()
+    image.save(written, kind, **told)
+    return written.getvalue()

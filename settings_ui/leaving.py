@@ -41,7 +41,7 @@ def everything(person: Person) -> Iterator[str]:
         rows = kept.objects.filter(person=person).order_by("pk")
         yield f', "{name}": {_json([model_to_dict(row) | {"id": row.pk} for row in rows])}'
     yield ', "conversations": ['
-    chats = Conversation.objects.filter(person=person, deleted_at=None).order_by("pk")
+    chats = Conversation.objects.filter(person=person, deleted_at=None, temporary=False).order_by("pk")
     for number, chat in enumerate(chats.iterator(chunk_size=PIECE)):
         yield from _chat(chat, "," if number else "")
     yield '], "ledger": ['

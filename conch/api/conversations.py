@@ -177,7 +177,8 @@ def _change(caller: int, conversation_id: int, said: dict[str, Any]) -> None:
 
 
 def _page(caller: int, cursor: str | None, limit: int) -> dict[str, Any]:
-    rows = Conversation.objects.filter(person_id=caller, deleted_at=None).order_by("-updated_at", "-pk")
+    listed = Conversation.objects.filter(person_id=caller, deleted_at=None, temporary=False)
+    rows = listed.order_by("-updated_at", "-pk")
     if cursor is not None:
         at, pk = _read_cursor(cursor)
         rows = rows.filter(Q(updated_at__lt=at) | Q(updated_at=at, pk__lt=pk))

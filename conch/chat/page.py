@@ -95,7 +95,12 @@ def news(
     newer = Q(pk__gt=have) | Q(ended_at__gte=since) | Q(pk__in=_open(chat)) | Q(pk__in=_routed(chat))
     rows = read(chat, current(chat).filter(newer).exclude(pk=live or 0, state=Turn.State.RUNNING))
     shown = present(chat, rows, names_of(chat.person_id), viewer)
-    return around(chat, rows, viewer, soon=soon) | {"turns": shown, "known_to": have}
+    gone = Turn.objects.filter(conversation=chat, pk__lte=have, replaced_by__created_at__gte=since)
+    return around(chat, rows, viewer, soon=soon) | {
+        "turns": shown,
+        "known_to": have,
+        "gone": list(gone.values_list("pk", flat=True)),
+    }
 
 
 def _open(chat: Conversation) -> QuerySet[Turn, int]:

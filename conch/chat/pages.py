@@ -48,6 +48,7 @@ def new_chat(request: HttpRequest) -> dict[str, Any]:
         "account": how.account,
         "model": how.model,
         "agent": agent,
+        "temporary": given.get("temporary") == "on",
         "agents": agents_of(person.pk),
         "problem": how.trouble,
         "replaced": how.replaced,
@@ -139,15 +140,23 @@ def attachment(request: HttpRequest, attachment_id: int) -> HttpResponse:
 @require_GET
 def export_markdown(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """The chat as Markdown."""
-    found = _own(request, conversation_id)
+    found = _kept(request, conversation_id)
     return _file(exports.as_markdown(found, viewer(request)), "text/markdown; charset=utf-8", found, "md")
 
 
 @require_GET
 def export_json(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """The chat as JSON, with what an edit replaced."""
-    found = _own(request, conversation_id)
+    found = _kept(request, conversation_id)
     return _file(exports.as_json(found, viewer(request)), "application/json", found, "json")
+
+
+def _kept(request: HttpRequest, conversation_id: int) -> Conversation:
+    """A chat that may be taken along: a temporary one isn't."""
+    found = _own(request, conversation_id)
+    if found.temporary:
+        raise Http404
+    return found
 
 
 def _file(text: str, content_type: str, found: Conversation, ending: str) -> HttpResponse:

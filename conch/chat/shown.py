@@ -70,7 +70,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """One message and what answers it. `watched`: this page follows its stream."""
+    """One message and what answers it. `watched`: this page follows its stream; `edited`: it has earlier versions."""
 
     id: int
     conversation: int
@@ -90,6 +90,7 @@ class ShownTurn:
     behind: bool
     retries: bool
     focus: bool = False
+    edited: bool = False
 
     @property
     def unanswered(self) -> bool:
@@ -146,6 +147,7 @@ class Rows:
     latest_routed: int | None
     last: int | None
     stamp: str
+    edited: frozenset[int | None] = frozenset()
 
 
 def stamp_of(chat: Conversation) -> str:
@@ -190,6 +192,7 @@ def read(conversation: Conversation, turns: QuerySet[Turn]) -> Rows:
         routed.values_list("pk", flat=True).first(),
         current.order_by("-pk").values_list("pk", flat=True).first(),
         stamp,
+        frozenset(Turn.objects.filter(replaced_by__in=ids).values_list("replaced_by", flat=True).distinct()),
     )
 
 
@@ -230,6 +233,7 @@ def _turn(
         behind=turn.state == Turn.State.QUEUED and not first,
         retries=turn.state in Turn.ENDS and turn.pk == rows.last,
         focus=focus and not before,
+        edited=turn.pk in rows.edited,
     )
 
 

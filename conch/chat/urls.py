@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from conch.chat import nacre, pages, stream, views
+from conch.chat import editing, nacre, pages, stream, views
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -27,6 +27,9 @@ urlpatterns = [
     path("turns/<int:turn_id>/retry", views.retry, name="retry"),
     path("turns/<int:turn_id>/answer-with", views.answer_with, name="answer-with"),
     path("turns/<int:turn_id>/send-now", views.send_now, name="send-now"),
+    path("turns/<int:turn_id>/edit", editing.edit, name="edit"),
+    path("turns/<int:turn_id>/resend", editing.resend, name="resend"),
+    path("turns/<int:turn_id>/earlier", editing.earlier, name="earlier"),
     path("nacre", nacre.nacre, name="nacre"),
     path("attachments/<int:attachment_id>", pages.attachment, name="attachment"),
 ]

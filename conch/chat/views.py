@@ -1,6 +1,5 @@
 """What a person does in a chat: one address an action. Each calls one door of conch.turns and shows what changed."""
 
-import asyncio
 from decimal import Decimal, InvalidOperation
 
 from django.db.models import F
@@ -12,12 +11,12 @@ from django.views.decorators.http import require_POST
 
 from conch.accounts.defaults import LOCAL, connected, local_model
 from conch.chat.answers import changed, person_of, told, viewer, wants_parts
+from conch.chat.files import message
 from conch.chat.page import changes as changes_of
 from conch.chat.page import new_key, own, own_turn
 from conch.db import look, step, step_now
 from conch.engines.base import Image
 from conch.models import Conversation, Turn
-from conch.pictures import NotAPicture, picture
 from conch.tasks.agents import accounts_of, beginning
 from conch.tasks.agents import own as own_agent
 from conch.turns import doors
@@ -34,18 +33,19 @@ LOOKS = 5
 async def begin(request: HttpRequest) -> HttpResponse:
     """The first message of a new chat: makes the chat, then sends. The same key again is the same chat."""
     person = person_of(request)
-    text, images = request.POST.get("text", ""), await _images(request)
+    text, images = await message(request)
     checked(text, images)
     key = request.POST.get("key", "")[:100] or new_key()
     given = {name: request.POST.get(name, "")[:200] for name in ("account", "model", "agent")}
-    chat_id = await step(_make, person.pk, key, **given)
+    temporary = request.POST.get("temporary") == "on"
+    chat_id = await step(_make, person.pk, key, **given, temporary=temporary)
     await doors.send(person.pk, chat_id, text, images=images, key=key)
     if wants_parts(request):
         return HttpResponse(headers={"HX-Redirect": f"/c/{chat_id}"})
     return redirect(f"/c/{chat_id}")
 
 
-def _make(person_id: int, key: str, *, account: str, model: str, agent: str) -> int:
+def _make(person_id: int, key: str, *, account: str, model: str, agent: str, temporary: bool) -> int:
     """A chat with that account and agent, or the default; the one that this key has made already.
 
     Raises NotNow where the agent's account is gone or signed out: the message stays in the composer (R36).
@@ -60,7 +60,7 @@ def _make(person_id: int, key: str, *, account: str, model: str, agent: str) -> 
         raise NotNow("no_account", f"{how.trouble} Nothing was sent.")
     now = timezone.now()
     return Conversation.objects.create(
-        person_id=person_id, begun_key=key, created_at=now, updated_at=now, **how.columns()
+        person_id=person_id, begun_key=key, created_at=now, updated_at=now, temporary=temporary, **how.columns()
     ).pk
 
 
@@ -69,8 +69,8 @@ def _make(person_id: int, key: str, *, account: str, model: str, agent: str) -> 
 async def send(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """A message. The answer holds both articles; the second watches the turn."""
     key = request.POST.get("key", "")[:100] or None
-    images = await _images(request)
-    return await _send(request, conversation_id, request.POST.get("text", ""), images=images, key=key)
+    text, images = await message(request)
+    return await _send(request, conversation_id, text, images=images, key=key)
 
 
 @require_POST
@@ -94,14 +94,6 @@ def _sent(request: HttpRequest, conversation_id: int, turn_id: int) -> str:
     context = changes_of(chat, viewer(request), turn=turn_id, streaming=False)
     context |= {"known": False, "known_to": turn_id - 1, "key": new_key()}
     return render_to_string("chat/_changes.html", context, request)
-
-
-async def _images(request: HttpRequest) -> tuple[Image, ...]:
-    """The pictures of a message, told by their content. Raises TooMuch."""
-    try:
-        return tuple([await asyncio.to_thread(picture, each.read()) for each in request.FILES.getlist("images")])
-    except NotAPicture as error:
-        raise TooMuch(str(error), large=error.large) from error
 
 
 async def _chat_of(request: HttpRequest, turn_id: int) -> int:

@@ -45,6 +45,11 @@
     box.value ||= stored(draft);
     box.addEventListener("input", () => { store(draft, box.value); problem.textContent = ""; });
     box.addEventListener("keydown", (event) => {
+      const last = event.key === "ArrowUp" && shortcuts && !box.value && $$("[data-edit]").at(-1);
+      if (last && !composing(event)) {
+        event.preventDefault();
+        last.click();
+      }
       if (composing(event) || event.key !== "Enter" || event.shiftKey || event.altKey || touch) return;
       event.preventDefault();
       if (box.value.trim() || $("#images").files.length) form.requestSubmit($("#send .go"));
@@ -56,7 +61,7 @@
     };
     files.addEventListener("change", show);
     const take = (event) => {
-      const given = [...(event.clipboardData || event.dataTransfer).files].filter((file) => /^image\//.test(file.type));
+      const given = [...(event.clipboardData || event.dataTransfer).files];
       if (!given.length) return;
       event.preventDefault();
       const all = new DataTransfer();
@@ -84,6 +89,32 @@
       toEnd();
     });
   }
+
+  // Editing a message that was sent: a form in its place. What is typed there is a draft, too.
+  const editing = (event) => event.target.closest?.(".editing");
+  const drafted = (edit) => `draft:${edit.dataset.draft}`;
+  const leave = (edit) => {
+    store(drafted(edit), "");
+    edit.remove();
+    box?.focus();
+  };
+  addEventListener("input", (event) => { if (editing(event)) store(drafted(editing(event)), event.target.value); });
+  addEventListener("htmx:load", (event) => {
+    const edit = event.detail.elt;
+    if (edit.matches?.(".editing") && stored(drafted(edit))) $("textarea", edit).value = stored(drafted(edit));
+  });
+  addEventListener("click", (event) => {
+    if (!event.target.closest?.("[data-cancel]") || !box) return;
+    event.preventDefault();
+    leave(editing(event));
+  });
+  addEventListener("htmx:afterRequest", (event) => {
+    const { elt, successful } = event.detail;
+    if (!elt.matches?.(".editing") || !successful) return;
+    leave(elt);
+    store("conch:sent", `${elt.dataset.draft} ${Date.now()}`);
+    toEnd();
+  });
 
   // What the server says no to is read beside the box; what was typed stays in it.
   addEventListener("htmx:beforeSwap", (event) => {
@@ -161,6 +192,9 @@
     if (composing(event) || !shortcuts) return;
     const key = event.ctrlKey || event.metaKey;
     const act = (does) => { event.preventDefault(); does?.(); };
+    const edit = editing(event);
+    if (edit && key && event.key === "Enter") return act(() => edit.requestSubmit());
+    if (edit && event.key === "Escape") return act(() => leave(edit));
     if (event.key === "Escape" && event.shiftKey) return act(() => box?.focus());
     if (event.key === "Escape" && !$("[popover]:popover-open, dialog[open]") && $("#stop")) {
       return act(() => { $("#stop").click(); box?.focus(); });
