@@ -72,6 +72,7 @@ class Found:
 async def servers_here(ports: Sequence[int] = ()) -> list[Found]:
     """Ollama, LM Studio and llama-server, where they listen by default and answer; to be offered, never just used."""
     clients = Clients(Speaks.COMPATIBLE)
+    await asyncio.to_thread(clients.prepare)  # not on the servers' time: a cold start takes longer than they are given
 
     async def ask(port: int) -> Found | None:
         url = f"http://127.0.0.1:{port}/v1"

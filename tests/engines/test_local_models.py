@@ -1,7 +1,10 @@
 """Which model would answer on this computer: a server of one's own, a file, the tiny one, or none and what to do."""
 
+import asyncio
 import json
 import signal
+import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -135,3 +138,13 @@ async def test_servers_that_run_here_are_found_to_be_offered(own_server):
 
     assert found.models == ("llama3.2:3b",)
     assert found.url == f"http://127.0.0.1:{own_server.server_port}/v1"
+
+
+async def test_they_are_found_by_a_process_that_has_just_started(own_server):
+    """Loading the client is not on the servers' time: they are given a second, and that takes longer."""
+    look = f"asyncio.run(local.servers_here([{own_server.server_port}]))"
+    code = f"import asyncio; from conch.engines import local; print({look})"
+
+    said = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert "llama3.2:3b" in said.stdout, said.stderr
