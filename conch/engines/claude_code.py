@@ -240,7 +240,7 @@ def _check_account(hello: Mapping[str, Any], access: Access) -> None:
     if account.get("apiProvider") not in {None, "firstParty"}:
         check_payer(account["apiProvider"], accepted=False)
     theirs = account_in(access.home).identity
-    if ":" in access.identity and theirs and theirs != access.identity.lower() and theirs != access.identity:
+    if ":" in access.identity and theirs and theirs.lower() != access.identity.lower():
         raise SignedOut("the Claude sign-in in that folder is now somebody else's")
 
 

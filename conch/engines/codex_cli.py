@@ -36,7 +36,7 @@ from conch.engines.base import (
 from conch.engines.cli_process_spares import Spares
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
-from conch.engines.codex_cli_server import CodexServer, Refused, command, home_with
+from conch.engines.codex_cli_server import CodexServer, Home, Refused, command
 from conch.engines.codex_home import AUTH_FILE, Tokens, folder_of, pays_by_key, read_tokens, signed_in_at
 from conch.engines.wire_text import clean, model_label
 
@@ -184,8 +184,8 @@ class CodexCli:
 
 async def _started(path: str, base: str, auth: Path) -> CodexServer:
     """A server that has shaken hands, and that the ChatGPT sign-in pays for."""
-    folder = home_with(auth)
-    environment = programs.scrubbed(path, CODEX_HOME=str(folder.path / "home"), **programs.given(*CODEX_VARIABLES))
+    folder = Home(auth)
+    environment = programs.scrubbed(path, CODEX_HOME=str(folder.home), **programs.given(*CODEX_VARIABLES))
     server = await CodexServer.start(command(path, base), environment, folder)
     try:
         await server.greet()

@@ -8,6 +8,7 @@ off, and nothing is to be written there (design.md, Engines). Every setting is a
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -60,13 +61,26 @@ class Refused(Exception):
         self.message = message
 
 
-def home_with(auth: Path) -> Folder:
+class Home(Folder):
     """A folder whose `home` holds a link to that sign-in and nothing else."""
-    folder = Folder()
-    home = folder.path / "home"
-    home.mkdir()
-    (home / AUTH_FILE).symlink_to(auth.resolve())
-    return folder
+
+    def __init__(self, auth: Path) -> None:
+        super().__init__()
+        self.home = self.path / "home"
+        self.home.mkdir()
+        self._auth = auth.resolve()
+        (self.home / AUTH_FILE).symlink_to(self._auth)
+
+    def remove(self) -> None:
+        """Take it away. A sign-in that was renewed in the link's place goes where it belongs: the old one is spent."""
+        kept = self.home / AUTH_FILE
+        if kept.is_file() and not kept.is_symlink():
+            beside = self._auth.with_name(f".{AUTH_FILE}.{token_hex(4)}")
+            with suppress(OSError):
+                beside.touch(mode=0o600)
+                beside.write_bytes(kept.read_bytes())
+                beside.replace(self._auth)
+        super().remove()
 
 
 def command(path: str, base: str) -> list[str]:

@@ -28,6 +28,7 @@ from conch.engines.base import (
 )
 from conch.engines.codex import Codex
 from conch.engines.codex_cli import CodexCli
+from conch.engines.codex_cli_server import Home
 from tests.engines.hostile import EVIL, spoil_codex
 from tests.engines.provider import heard, heard_until_refused, text_of
 from tests.engines.test_claude_code import PNG
@@ -176,6 +177,24 @@ async def test_lim_20_a_token_that_ran_out_is_renewed_by_the_program_in_the_pers
     kept = json.loads((tmp_path / "ada/auth.json").read_text())
     assert kept["tokens"]["access_token"] == "tok-new"
     assert not (tmp_path / "ada/auth.json").is_symlink()
+
+
+def test_a_sign_in_renewed_in_the_links_place_goes_where_it_belongs(tmp_path):
+    """A refresh token works once: what another version of the program may write there is the only one left."""
+    auth = tmp_path / "ada/auth.json"
+    auth.parent.mkdir()
+    auth.write_text("old")
+    untouched = Home(auth)
+    untouched.remove()
+    assert auth.read_text() == "old"
+    renewed = Home(auth)
+    (renewed.home / "auth.json").unlink()
+    (renewed.home / "auth.json").write_text("new")
+    renewed.remove()
+    assert auth.read_text() == "new"
+    assert auth.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in auth.parent.iterdir()] == ["auth.json"]
+    assert not renewed.path.exists()
 
 
 async def test_nobody_there_took_nothing(codex, access):
