@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --require-virtualenv
 INSTALL := $(PIP) install --quiet --require-hashes --only-binary=:all:
 SOURCES := conch routing settings_ui tests manage.py
 
-.PHONY: help run demo test soak check lint types prove bench soak audit lock clean
+.PHONY: help run demo test check lint types prove bench soak audit lock clean
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile

@@ -41,6 +41,14 @@ def flag(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name}: {raw!r} is neither on nor off")
 
 
+def one_of(name: str, values: tuple[str, ...]) -> str:
+    """One of those values, the first where it is unset; anything else stops the start."""
+    raw: str = env.str(name, default=values[0]).strip().lower()
+    if raw not in values:
+        raise ImproperlyConfigured(f"{name}: {raw!r} is none of {', '.join(values)}")
+    return raw
+
+
 def port(name: str, *, default: int) -> int:
     """A TCP port from 1 to 65535."""
     raw = env.str(name, default=str(default))

@@ -120,12 +120,22 @@ IMAGE_BYTES = 8 * 1024 * 1024
 IMAGES_A_MESSAGE = 5
 DATA_UPLOAD_MAX_MEMORY_SIZE = 56 * 1024 * 1024
 
+CONCH_METRICS_TOKEN = configuration.env.str("CONCH_METRICS_TOKEN", default="")
+CONCH_LOG = configuration.one_of("CONCH_LOG", ("text", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "conch.log.Scrubbed", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"()": "conch.log.Scrubbed", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "conch.log.Json"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": CONCH_LOG}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    # What a caller got wrong is told to the caller; only faults of ours are written down.
-    "loggers": {"conch": {"level": "INFO"}, "django.request": {"level": "ERROR"}},
+    # What a caller got wrong is told to the caller; only faults of ours are written down, and, for programs that read
+    # logs, the end of every turn.
+    "loggers": {
+        "conch": {"level": "INFO"},
+        "conch.turns": {"level": "INFO" if CONCH_LOG == "json" else "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
 }

@@ -8,6 +8,8 @@ from django.urls import include, path
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from conch.metrics import metrics
+
 
 @login_not_required
 @require_safe
@@ -23,6 +25,7 @@ urlpatterns = [
     path("api/", include("conch.api.urls")),
     path("settings/", include("settings_ui.urls")),
     path("welcome", include("settings_ui.welcome_urls")),
+    path("metrics", metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("favicon.ico", favicon),
 ]

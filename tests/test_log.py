@@ -38,4 +38,4 @@ def test_a_traceback_is_cleaned_too():
 
 
 def test_the_products_own_log_goes_through_it(settings):
-    assert settings.LOGGING["formatters"]["line"]["()"] == "conch.log.Scrubbed"
+    assert settings.LOGGING["formatters"]["text"]["()"] == "conch.log.Scrubbed"

@@ -9,7 +9,10 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from time import monotonic
 from typing import Any
+
+from django.db import InterfaceError, OperationalError
 
 from conch.db import step
 from conch.engines.base import (
@@ -28,10 +31,11 @@ from conch.engines.base import (
     Usage,
 )
 from conch.engines.registry import engine
-from conch.turns import failures, offline, pauses
+from conch.log import about
+from conch.turns import failures, offline, pace, pauses
 from conch.turns.begin import after_refusal, after_unable, begin
 from conch.turns.clock import SYSTEM, Clock
-from conch.turns.ending import End, finish
+from conch.turns.ending import End, Ended, finish
 from conch.turns.events import Event as Told
 from conch.turns.gathering import Asking, Begun, RunSoFar
 from conch.turns.live import Live, live_of, open_live
@@ -43,6 +47,7 @@ logger = logging.getLogger("conch.turns")
 
 MOST_CHARACTERS = 2_000_000
 LEAST_AFFORDABLE = 1_000  # output tokens (R34)
+DATABASE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together shorter than a lease
 
 _tasks: set[asyncio.Task[None]] = set()
 _runners: dict[int, "Runner"] = {}
@@ -101,6 +106,7 @@ class Runner:
         self.unkept: list[Told] = []
         self.dirty = False
         self.closing = False  # the process ends: `interrupted`, not `stopped`
+        self.began = monotonic()
 
     @property
     def answer(self) -> str:
@@ -118,6 +124,7 @@ class Runner:
     async def run(self) -> None:
         """Run the turn to an end, or until it waits."""
         following = None
+        about(turn=self.live.turn_id)
         try:
             _runners[self.live.turn_id] = self
             following = await self._run()
@@ -147,6 +154,7 @@ class Runner:
     async def _ask(self, begun: Begun) -> "Begun | int | None":
         """Ask the one that the route chose; the next Begun where the route was asked again, else the turn has ended."""
         stream = _Stream(self, begun)
+        about(account=stream.tried.account)
         try:
             await self._until_stopped(stream.consume())
         except Stopped:
@@ -238,10 +246,26 @@ class Runner:
         return await self._end(end, stream.tried_now(free=not error.accepted and not self.arrived), error=error)
 
     async def _end(self, end: End, tried: Tried | None, *, error: EngineError | None = None) -> int | None:
-        ended = await step(finish, tried, self.growth(), end, self.clock.now(), error=error)
+        ended = await self._finished(tried, end, error)
+        said = {"state": end.state, "code": end.failure.get("code", ""), "seconds": round(monotonic() - self.began, 3)}
+        logger.info("a turn ended", extra={"facts": said})
         if ended.last is not None:
             self.live.tell_all([ended.last])
         return ended.following
+
+    async def _finished(self, tried: Tried | None, end: End, error: EngineError | None) -> Ended:
+        """Write the end down; a database that is away for a while is waited for, as long as the lease lasts.
+
+        Written twice, where only the answer to the first was lost, it is one end and one settlement.
+        """
+        growth = self.growth()
+        for pause in DATABASE_PAUSES:
+            try:
+                return await step(finish, tried, growth, end, self.clock.now(), error=error)
+            except (OperationalError, InterfaceError):
+                logger.warning("the end of turn %s can't be written down yet", self.live.turn_id)
+                await self.clock.sleep(pause)
+        return await step(finish, tried, growth, end, self.clock.now(), error=error)
 
 
 class _Stream:
@@ -310,8 +334,10 @@ class _Stream:
     def _text(self, text: str) -> None:
         if not text:
             return
-        self.begun_to_speak = True
         runner = self.runner
+        if not self.begun_to_speak:
+            pace.first_words(monotonic() - runner.began)
+        self.begun_to_speak = True
         runner.parts.append(text)
         runner.arrived += len(text)
         runner.dirty = True

@@ -40,15 +40,7 @@ class Process:
         if not line.startswith("Conch is at "):
             raise RuntimeError(f"the server didn't start: {line!r}")
         self.address = line.split()[-1]
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            try:
-                _opener.open(f"{self.address}/readyz", timeout=10).close()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                return self
-        raise RuntimeError("the server didn't become ready")
+        return _ready(self)
 
     def send(self, number):
         self._process.send_signal(number)
@@ -69,6 +61,57 @@ class Process:
         self._process.wait()
         self._process.stdout.close()
         return self._process.returncode
+
+
+class Fork:
+    """A server that a nursery started: the same to its users as a process of ours."""
+
+    def __init__(self, pid, address):
+        self.pid = pid
+        self.address = address
+
+    def is_up(self):
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def wait_until_serving(self):
+        return _ready(self)
+
+    def send(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        """kill -9, and wait until it is gone."""
+        self.send(signal.SIGKILL)
+        self._gone(30)
+
+    def end(self, patience=60):
+        """SIGTERM, and wait for its end."""
+        self.send(signal.SIGTERM)
+        self._gone(patience)
+
+    def _gone(self, patience):
+        until = time.monotonic() + patience
+        while self.is_up():
+            if time.monotonic() > until:
+                raise TimeoutError(f"process {self.pid} doesn't end")
+            time.sleep(0.01)
+
+
+def _ready(process):
+    """Wait for a server's first answer. Raises RuntimeError where none comes."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.is_up():
+        try:
+            _opener.open(f"{process.address}/readyz", timeout=10).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return process
+    raise RuntimeError(f"the server at {process.address} didn't become ready")
 
 
 class Provider:
@@ -107,6 +150,7 @@ class Place:
         self.without = without
         self.log = (self.folder / "log").open("ab")
         self.processes = []
+        self._nursery = None
         known = {name: value for name, value in os.environ.items() if not name.startswith(("CONCH_", "DATABASE_"))}
         self.environment = known | {
             "CONCH_DATA": str(self.folder / "data"),
@@ -141,6 +185,25 @@ class Place:
         """A serving process on a free port, with the worker beside; it is still starting."""
         return self._process("up", "--port", "0")
 
+    def fork(self):
+        """A serving process by the nursery: it is there in a moment."""
+        if self._nursery is None:
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-m", "tests.soak.nursery"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.log,
+                text=True,
+            )
+        self._nursery.stdin.write("one more\n")
+        self._nursery.stdin.flush()
+        pid, address = self._nursery.stdout.readline().split()
+        process = Fork(int(pid), address)
+        self.processes.append(process)
+        return process
+
     def work(self):
         """A worker by itself."""
         return self._process("worker")
@@ -155,6 +218,9 @@ class Place:
         for process in self.processes:
             if process.is_up():
                 process.kill()
+        if self._nursery is not None:
+            self._nursery.kill()
+            self._nursery.communicate()
         self.log.close()
 
     def logged(self):

@@ -26,6 +26,7 @@ ROUGH = [
 ]
 LIMITED = [PACE, PACE, {"do": "refuse", "name": "usage_limit", "facts": {"resets_in": 3}}, PACE]
 SETTLE_SECONDS = 90
+WHOLE_STARTS = 0.1  # the share of processes that begin by `manage.py up`; the others are forks of one that has begun
 
 
 @dataclass
@@ -120,16 +121,17 @@ class Soak:
     async def _replace(self, old):
         """End a process. Its successor is there already, or comes after; nobody is told which."""
         overlaps = self.chance.random() < 0.7
+        start = self.place.serve if self.place.without or self.chance.random() < WHOLE_STARTS else self.place.fork
         kind = "SIGTERM" if self.chance.random() < 0.1 else "kill -9"
         if overlaps:
-            new = await _started(self.place.serve())
+            new = await _started(start())
             self.load.addresses = [old.address, new.address]
             await asyncio.sleep(self.chance.uniform(0.0, 1.0))
             self.look()
             await asyncio.to_thread(faults.ENDING[kind], old, self.place)
         else:
             await asyncio.to_thread(faults.ENDING[kind], old, self.place)
-            new = await _started(self.place.serve())
+            new = await _started(start())
         self.load.addresses = [new.address]
         self.verdict.injected[kind] += 1
         return new
