@@ -208,7 +208,7 @@ class _Page:
 
     def _whole(self, request: HttpRequest) -> str:
         viewer = self._viewer()
-        turn = own_turn(self.person.pk, self.turn.pk)
+        turn = self._standing()
         shown, rows = turn_parts(turn, self.names, viewer)
         context = around(turn.conversation, rows, viewer) | {"turns": [shown], "known": False, "known_to": 0}
         context["say"] = self._said(shown)
@@ -218,6 +218,13 @@ class _Page:
         html = render_to_string("chat/_changes.html", context, request)
         after = [render_to_string("chat/_turn.html", {"turn": each, "oob": True}, request) for each in following]
         return html + "".join(after)
+
+    def _standing(self) -> Turn:
+        """The turn; where an edit put another in its place meanwhile, that one."""
+        turn = own_turn(self.person.pk, self.turn.pk)
+        while turn.replaced_by_id is not None:
+            turn = own_turn(self.person.pk, turn.replaced_by_id)
+        return turn
 
     def _said(self, shown: ShownTurn) -> str:
         if shown.state == Turn.State.DONE:

@@ -100,8 +100,10 @@
   };
   addEventListener("input", (event) => { if (editing(event)) store(drafted(editing(event)), event.target.value); });
   addEventListener("htmx:load", (event) => {
-    const edit = event.detail.elt;
-    if (edit.matches?.(".editing") && stored(drafted(edit))) $("textarea", edit).value = stored(drafted(edit));
+    const came = event.detail.elt;
+    if (came.matches?.(".editing") && stored(drafted(came))) $("textarea", came).value = stored(drafted(came));
+    // A turn that a look and a stream have both brought is there once: the later of them.
+    if (came.matches?.(".turn")) $$(`[id="${came.id}"]`).forEach((twin) => { if (twin !== came) twin.remove(); });
   });
   addEventListener("click", (event) => {
     if (!event.target.closest?.("[data-cancel]") || !box) return;
@@ -109,8 +111,9 @@
     leave(editing(event));
   });
   addEventListener("htmx:afterRequest", (event) => {
-    const { elt, successful } = event.detail;
-    if (!elt.matches?.(".editing") || !successful) return;
+    const { requestConfig, successful } = event.detail;
+    const elt = requestConfig?.elt; // its own message has left the page by now, and the form with it
+    if (!elt?.matches(".editing") || !successful) return;
     leave(elt);
     store("conch:sent", `${elt.dataset.draft} ${Date.now()}`);
     toEnd();
