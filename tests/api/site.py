@@ -8,6 +8,7 @@ import httpx2 as httpx
 import uvicorn
 
 from conch.accounts import tokens
+from conch.turns import run
 
 
 @contextmanager
@@ -23,6 +24,8 @@ def served(application):
         server.should_exit = True
         thread.join(10)
         listening.close()
+        # The process goes on here: other tests run turns in it.
+        run._closing = False
 
 
 def caller(base, person=None, **headers):
