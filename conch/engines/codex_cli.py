@@ -70,13 +70,21 @@ class CodexCli:
         """Stream one answer. Closing the iterator ends the program."""
         if request.tools:
             raise Rejected("Codex CLI runs no tools of Conch's", reason="tools")
-        async with self._server(access, for_a_turn=True) as server:
-            thread = await _thread(server, request)
-            async with aclosing(self._answer(server, thread, request)) as events:
+        used, begun = await self._signed_in(access), False
+        try:
+            async with aclosing(self._turn(access, request)) as events:
                 async for event in events:
-                    if isinstance(event, Done):
-                        self._spares.prepare(*server.made_by)  # for the next message; this one has had its turn
+                    begun = True
                     yield event
+        except SignedOut:
+            # One of the program's own requests may have renewed the sign-in while this one was refused with the old.
+            if begun or (await self._signed_in(access)).access_token == used.access_token:
+                raise
+        else:
+            return
+        async with aclosing(self._turn(access, request)) as events:
+            async for event in events:
+                yield event
 
     async def read_room(self, access: Access) -> Room:
         """Every window of the plan, ahead of a turn; asks no model."""
@@ -113,6 +121,15 @@ class CodexCli:
         """End what runs."""
         await self._spares.close()
         await asyncio.gather(*(server.ended() for server in list(self._open)))
+
+    async def _turn(self, access: Access, request: Request) -> AsyncGenerator[Event, None]:
+        async with self._server(access, for_a_turn=True) as server:
+            thread = await _thread(server, request)
+            async with aclosing(self._answer(server, thread, request)) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        self._spares.prepare(*server.made_by)  # for the next message; this one has had its turn
+                    yield event
 
     @asynccontextmanager
     async def _server(self, access: Access, *, for_a_turn: bool = False) -> AsyncGenerator[CodexServer, None]:
