@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -34,6 +35,7 @@ GRACE = 2.0  # seconds to end by itself, so that a sign-in being renewed is writ
 CHUNK = 64 * 1024
 STDERR_KEPT = 2000  # bytes of its last words, for a fault
 
+_OURS = re.compile(r"conch-(\d+)-\w+")
 # A child ends with the thread that started it: one that lives as long as Conch does.
 _starter = ThreadPoolExecutor(1, "conch-programs")
 _enders = ThreadPoolExecutor(4, "conch-programs-end")
@@ -45,13 +47,37 @@ class Folder:
     """An empty folder for one process, with an empty `work` in it; gone when the process is."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="conch-"))
+        self.path = Path(tempfile.mkdtemp(prefix=f"conch-{os.getpid()}-"))
         self.work = self.path / "work"
         self.work.mkdir()
 
     def remove(self) -> None:
         """Take it away, whatever the program left in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def sweep(place: Path) -> None:
+    """Take away what a Conch that was killed has left there."""
+    for path in place.glob("conch-*"):
+        named = _OURS.fullmatch(path.name)
+        if named and path.stat().st_uid == os.getuid() and not _lives(int(named[1])):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's: it lives
+    return True
+
+
+@cache
+def _swept() -> None:
+    with suppress(OSError, KeyError, RuntimeError):
+        sweep(Path(tempfile.gettempdir()))
 
 
 class CliProcess:
@@ -166,6 +192,7 @@ class CliProcess:
 
 
 def _popen(command: Sequence[str], environment: Mapping[str, str], folder: Folder) -> "subprocess.Popen[bytes]":
+    _swept()
     leash = [sys.executable, "-I", "-S", cli_process_leash.__file__, str(os.getpid())]
     errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
     popen = subprocess.Popen(  # noqa: S603 - the program that the person installed, without a shell

@@ -143,7 +143,7 @@ def test_nothing_is_left_when_conch_is_killed(tmp_path, number):
     conch = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
-        env=os.environ | {"CONCH_DATA": str(tmp_path), "PYTHONPATH": str(Path.cwd())},
+        env=os.environ | {"CONCH_DATA": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path.cwd())},
     )
     pid = int(conch.stdout.readline())
     assert lives(pid)
@@ -151,6 +151,10 @@ def test_nothing_is_left_when_conch_is_killed(tmp_path, number):
     conch.wait(10)
     conch.stdout.close()
     assert gone(pid)
+    kept = Folder()
+    kept.path.rename(tmp_path / kept.path.name)
+    cli_process.sweep(tmp_path)
+    assert [path.name for path in tmp_path.glob("conch-*-*")] == [kept.path.name]  # a living one's stays
 
 
 async def test_many_end_at_once_without_holding_anybody_up():
