@@ -5,8 +5,10 @@ A value that can't work raises ImproperlyConfigured with one line that names the
 
 import contextlib
 import os
+import re
 import secrets
 import tempfile
+import warnings
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +16,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+HOST = re.compile(r"\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
@@ -52,17 +56,44 @@ def one_of(name: str, values: tuple[str, ...]) -> str:
 def port(name: str, *, default: int) -> int:
     """A TCP port from 1 to 65535."""
     raw = env.str(name, default=str(default))
-    if not raw.isdigit() or not 0 < int(raw) < 65536:
+    if not (raw.isascii() and raw.isdigit()) or not 0 < int(raw) < 65536:
         raise ImproperlyConfigured(f"{name}: {raw!r} is not a port (1 to 65535)")
     return int(raw)
 
 
 def http_url(name: str) -> str:
     """An http or https address without a trailing slash, or nothing."""
-    raw: str = env.str(name, default="").rstrip("/")
-    if raw and (urlsplit(raw).scheme not in {"http", "https"} or not urlsplit(raw).hostname):
+    raw: str = env.str(name, default="").strip().rstrip("/")
+    if raw and not _is_http(raw):
         raise ImproperlyConfigured(f"{name}: {raw!r} is not an http or https address")
     return raw
+
+
+def _is_http(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket left open, a port that is no number
+        return False
+
+
+def bearer(name: str) -> str:
+    """A key as it can stand in a header: printable ASCII without spaces, or nothing. The value is never repeated."""
+    raw: str = env.str(name, default="").strip()
+    if raw and (not raw.isascii() or not raw.isprintable() or " " in raw):
+        raise ImproperlyConfigured(f"{name}: has spaces or characters that no key has")
+    return raw
+
+
+def host_names(name: str, *, default: list[str]) -> list[str]:
+    """Names or addresses separated by commas, as a Host header says them without the port; "*" and ".domain" too."""
+    found = [host.strip() for host in env.list(name, default=default)]
+    wrong = next((host for host in found if host != "*" and not HOST.fullmatch(host)), None)
+    if wrong is not None:
+        raise ImproperlyConfigured(f"{name}: {wrong!r} is not a name or address of a host")
+    if not found:
+        raise ImproperlyConfigured(f"{name}: at least one name is needed")
+    return found
 
 
 def secret_key(folder: Path) -> str:
@@ -101,7 +132,9 @@ def database(folder: Path) -> dict[str, object]:
     """
     try:
         address = env.str("DATABASE_URL", default="") or f"sqlite:///{folder / 'conch.sqlite3'}"
-        settings: dict[str, object] = dict(env.db_url_config(address))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an address it doesn't know; the line below says it
+            settings: dict[str, object] = dict(env.db_url_config(address))
     except Exception as error:  # environ raises several kinds for an address it can't read
         raise ImproperlyConfigured(f"DATABASE_URL: can't be read: {error}") from error
     engine = str(settings.get("ENGINE", ""))

@@ -1,7 +1,5 @@
 """Django's settings; what a person can set comes from `conch.configuration`."""
 
-from django.core.exceptions import ImproperlyConfigured
-
 from conch import configuration
 
 BASE_DIR = configuration.BASE_DIR
@@ -13,16 +11,14 @@ DEBUG = configuration.flag("CONCH_DEBUG", default=False)
 CONCH_HOST = configuration.env.str("CONCH_HOST", default="127.0.0.1")
 CONCH_PORT = configuration.port("CONCH_PORT", default=8765)
 CONCH_LOCAL_URL = configuration.http_url("CONCH_LOCAL_URL")
-CONCH_LOCAL_KEY = configuration.env.str("CONCH_LOCAL_KEY", default="")
+CONCH_LOCAL_KEY = configuration.bearer("CONCH_LOCAL_KEY")
 CONCH_LOCAL_MODEL = configuration.env.str("CONCH_LOCAL_MODEL", default="")
 CONCH_SIMULATED = configuration.flag("CONCH_SIMULATED", default=False)
 CONCH_WORKER = configuration.flag("CONCH_WORKER", default=False)
 
-ALLOWED_HOSTS = configuration.env.list("CONCH_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = configuration.host_names("CONCH_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 if CONCH_HOST not in {"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"}:  # noqa: S104  compared, not bound
     ALLOWED_HOSTS = [*ALLOWED_HOSTS, CONCH_HOST]
-if not ALLOWED_HOSTS:
-    raise ImproperlyConfigured("CONCH_ALLOWED_HOSTS: at least one name is needed")
 
 INSTALLED_APPS = [
     "django.contrib.admin",

@@ -256,6 +256,12 @@ def test_up_serves_from_an_empty_folder_and_says_at_once_when_its_port_is_taken(
         ({"DATABASE_URL": "postgres://ada@127.0.0.1:9/conch"}, ["DATABASE_URL"]),
         ({"CONCH_PORT": "eighty"}, ["CONCH_PORT"]),
         ({"CONCH_DATA": "/dev/null/conch"}, ["CONCH_DATA"]),
+        ({"DATABASE_URL": "garbage"}, ["DATABASE_URL"]),
+        ({"CONCH_PORT": "²"}, ["CONCH_PORT"]),
+        ({"CONCH_LOCAL_URL": "http://[::1"}, ["CONCH_LOCAL_URL"]),
+        ({"CONCH_LOCAL_URL": "http://127.0.0.1:x/v1"}, ["CONCH_LOCAL_URL"]),
+        ({"CONCH_LOCAL_KEY": "two words"}, ["CONCH_LOCAL_KEY"]),
+        ({"CONCH_ALLOWED_HOSTS": "https://conch.example/"}, ["CONCH_ALLOWED_HOSTS"]),
     ],
 )
 def test_a_start_that_cannot_work_is_one_line_that_names_the_setting(tmp_path, environment, words):
@@ -272,3 +278,13 @@ def test_a_port_that_is_none_is_a_usage_error(manage):
     refused(manage("up", "--port", "eighty"), 2, "eighty")
     with socket.create_server(("127.0.0.1", 0)) as other:
         refused(manage("up", "--port", str(other.getsockname()[1])), 1, "is taken")
+
+
+def test_a_command_that_there_is_not_is_a_usage_error(tmp_path):
+    asked = started(tmp_path / "data", "frobnicate")
+
+    out, err = asked.communicate(timeout=60)
+
+    assert (asked.returncode, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert "frobnicate" in err
