@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from conch.models import Conversation, Turn
+from conch.models import Attempt, Conversation, Turn
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
 from tests.e2e.chat_site import PHONE, a_chat, a_turn, say, shown, violations
 
@@ -190,3 +190,21 @@ def test_two_hundred_thousand_characters_pasted_are_sent_folded_and_stay_usable(
         expect(box).to_have_value("and on")
         assert page.said == []
     assert len(Turn.objects.get().text) == 200_000
+
+
+def test_an_answer_is_tried_again_with_another_account(browser, address, world):
+    """R27: for a key a yes for this message alone; who answered is on the reply."""
+    world.account("codex").key.replies("From the plan.", times=3)
+    world.account("openai", label="OpenAI").key.replies("From the key.", times=3)
+    with shown(browser, address, world.person) as page:
+        say(page, "Who are you?")
+        expect(answer(page)).to_contain_text("From the plan.")
+        page.get_by_role("button", name="Try again with another account").press("Enter")
+        again = page.get_by_role("dialog", name="Try again with")
+        expect(again.get_by_role("button", name="OpenAI")).to_contain_text("a reply")
+        assert violations(page) == "[]"
+        again.get_by_role("button", name="OpenAI").press("Enter")
+        expect(answer(page)).to_contain_text("From the key.")
+        expect(page.locator(".turn .by").last).to_contain_text("OpenAI")
+        assert page.said == []
+    assert Attempt.objects.get(account="openai").consent == "once"
