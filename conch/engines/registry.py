@@ -14,6 +14,7 @@ ENGINES = {
     "anthropic": "conch.engines.anthropic:Anthropic",
     "openai": "conch.engines.openai:OpenAI",
     "openrouter": "conch.engines.openrouter:OpenRouter",
+    "gemini": "conch.engines.gemini:Gemini",
     "local": "conch.engines.local:Local",
 }
 

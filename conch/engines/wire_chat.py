@@ -143,6 +143,8 @@ class ChatReply:
             self.closed = True
             return []
         chunk = parsed(frame.data)
+        if isinstance(chunk, list) and len(chunk) == 1:
+            chunk = chunk[0]  # Google's errors come in an array of one
         if not isinstance(chunk, Mapping):
             raise EngineFault("a part of the answer can't be read", cut=True)
         if chunk.get("error") or frame.name == "error":
@@ -246,6 +248,14 @@ def chat_usage(usage: Any) -> Usage | None:
         input_tokens=count(usage.get("prompt_tokens")),
         cached_input_tokens=count(details.get("cached_tokens")),
         cache_write_tokens=count(details.get("cache_write_tokens")),
-        output_tokens=count(usage.get("completion_tokens")),
+        output_tokens=_output_tokens(usage),
         cost=cost if cost is not None and cost >= 0 else None,
     )
+
+
+def _output_tokens(usage: Mapping[str, Any]) -> int | None:
+    """What was written, thoughts included: Gemini counts those in the total only, and charges for them."""
+    said, whole, prompt = (count(usage.get(name)) for name in ("completion_tokens", "total_tokens", "prompt_tokens"))
+    if said is None or whole is None or prompt is None:
+        return said
+    return max(said, whole - prompt)

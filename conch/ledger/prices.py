@@ -21,6 +21,7 @@ from django.db.models.signals import post_delete, post_migrate, post_save
 from django.dispatch import receiver
 from django.utils.asyncio import async_unsafe
 
+from conch.engines import registry
 from conch.models import PriceOverride
 from conch.money import to_nano
 
@@ -230,20 +231,28 @@ _Dated = tuple[tuple[Any, Rates | None], ...]
 
 @lru_cache(maxsize=4096)
 def _bundled(engine: str, model: str) -> _Dated:
-    """The bundled prices of a model; empty where it isn't listed. An engine's id is its name in that list."""
+    """The bundled prices of a model; empty where it isn't listed."""
     from genai_prices.data_snapshot import get_snapshot
     from genai_prices.types import ModelPrice
 
-    snapshot = get_snapshot()
-    if not model or all(provider.id != engine for provider in snapshot.providers):
+    snapshot, listed_as = get_snapshot(), _listed_as(engine)
+    if not model or all(provider.id != listed_as for provider in snapshot.providers):
         return ()
     try:
-        _, found = snapshot.find_provider_model(model, None, engine, None)
+        _, found = snapshot.find_provider_model(model, None, listed_as, None)
     except LookupError:
         return ()
     if isinstance(found.prices, ModelPrice):
         return ((None, _from_bundled(found.prices, model)),)
     return tuple((dated.constraint, _from_bundled(dated.prices, model)) for dated in found.prices)
+
+
+def _listed_as(engine: str) -> str:
+    """The provider's name in the bundled list: the engine's `price_list`, else its id."""
+    try:
+        return str(getattr(registry.engine(engine), "price_list", engine))
+    except (LookupError, ImportError, AttributeError):
+        return engine  # removed since; what it did is still in the ledger
 
 
 def _from_bundled(price: Any, model: str) -> Rates | None:

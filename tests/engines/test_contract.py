@@ -60,6 +60,7 @@ WAYS = {
     "anthropic": Way("spend_limit", by_key, "claude-sonnet-5"),
     "openai": Way("insufficient_quota", by_key),
     "openrouter": Way("no_credit", by_key, "openai/gpt-5.5"),
+    "gemini": Way("gemini_per_day", by_key, "gemini-2.5-flash"),
     "codex": Way("usage_limit", by_home),
 }
 # Engines that drive a program or a model of this computer have tests of their own.

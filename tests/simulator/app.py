@@ -44,7 +44,7 @@ class App:
             ("GET", "/v1/models"): (scenarios.OPENAI, self._models),
             ("POST", "/v1/responses"): (scenarios.OPENAI, self._responses),
             ("POST", "/v1/chat/completions"): (scenarios.OPENAI, self._chat),
-            ("GET", "/v1beta/openai/models"): (scenarios.OPENAI, self._models),
+            ("GET", "/v1beta/openai/models"): (scenarios.OPENAI, self._google_models),
             ("POST", "/v1beta/openai/chat/completions"): (scenarios.OPENAI, self._chat),
             ("GET", "/api/v1/key"): (scenarios.OPENROUTER, self._key_facts),
             ("GET", "/api/v1/credits"): (scenarios.OPENROUTER, self._credits),
@@ -170,6 +170,9 @@ class App:
         shown = spoken.models()
         shown["data"] = [model for model in shown["data"] if model["id"] not in key.lacks]
         exchange.answer(200, shown, {"date": self.clock.date} | spoken.headers(key))
+
+    def _google_models(self, exchange: Exchange, seen: Seen, key: Key) -> None:
+        self._tell(exchange, openai.google_models())
 
     def _count(self, exchange: Exchange, seen: Seen, key: Key) -> None:
         characters = anthropic.asked(exchange.request.json).characters

@@ -8,6 +8,7 @@ from tests.simulator.server import compact
 from tests.simulator.wire import Asked, Refusal, Usage, count_blocks, fresh_id, sse, texts_of
 
 MODELS = {"gpt-5.5": "GPT-5.5", "gpt-5.5-pro": "GPT-5.5 Pro", "gpt-5-mini": "GPT-5 mini"}
+GOOGLE_MODELS = ("models/gemini-embedding-001", "models/gemini-2.5-flash", "models/gemini-2.5-pro")
 FINISHES = {"stop": "stop", "length": "length", "refusal": "content_filter", "tool": "tool_calls"}
 
 
@@ -39,6 +40,12 @@ def headers(key: Key) -> dict[str, str]:
 
 def models() -> dict[str, Any]:
     listed = [{"id": model, "object": "model", "created": 1780000000, "owned_by": "simulated"} for model in MODELS]
+    return {"object": "list", "data": listed}
+
+
+def google_models() -> dict[str, Any]:
+    """Gemini's list on its OpenAI-compatible endpoint (providers.md 7)."""
+    listed = [{"id": model, "object": "model", "owned_by": "google"} for model in GOOGLE_MODELS]
     return {"object": "list", "data": listed}
 
 

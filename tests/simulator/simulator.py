@@ -107,6 +107,7 @@ class Simulator:
             "anthropic": self.url,
             "openai": f"{self.url}/v1",
             "openrouter": f"{self.url}/api/v1",
+            "gemini": f"{self.url}/v1beta/openai",
             "codex": f"{self.url}/backend-api",
             "codex-cli": f"{self.url}/backend-api",
             "claude-code": self.url,
