@@ -118,7 +118,8 @@ def _texts(rows: Sequence[int]) -> dict[int, str]:
 
 def snippet(text: str, words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """A few words around the first that was looked for; True for those parts that were."""
-    flat = " ".join(text.split())
+    # Marks of Markdown aside: it is read as text here.
+    flat = " ".join(re.sub(r"\*\*|`+", "", text).split())
     plain = _plain(flat)
     places = sorted(place for word in words if (place := plain.find(_plain(word))) >= 0)
     start = max(0, (places[0] if places else 0) - BEFORE)

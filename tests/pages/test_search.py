@@ -56,8 +56,9 @@ def test_words_of_scripts_without_spaces_are_found_anywhere(find, ada):
 )
 def test_what_means_something_to_an_index_is_looked_for_as_it_is(find, ada, q):
     a_turn(a_chat(ada, title="Odd"), "nothing of this kind in here")
+    a_turn(a_chat(ada, title="Even"), f"whoever writes {q} finds it")
 
-    find(q)
+    assert "Even" in find(q)
 
 
 def test_what_is_nobody_elses_business_is_not_found(find, ada, bob):
