@@ -33,7 +33,7 @@ def take(folder: Path, file: Path, *, embedded: bool) -> list[str]:
         with os.fdopen(descriptor, "wb") as out, tarfile.open(fileobj=out, mode="w:gz", compresslevel=6) as tar:
             names = _add(tar, folder, file.absolute(), embedded=embedded)
         Path(made).replace(file)
-    except BaseException:
+    except BaseException:  # also for Ctrl-C: half a backup must not be taken for one
         Path(made).unlink(missing_ok=True)
         raise
     return names

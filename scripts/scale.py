@@ -84,9 +84,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     chance = random.Random(chosen.seed)  # noqa: S311  a simulation
-    lines = [
+    head = (
         "| people | turns a second | under way, mean / p99 | cores | memory, GB | commits a second "
-        "| one SQLite writer waits for the disk | rows a year, millions | database a year, TB |",
+        "| one SQLite writer waits for the disk | rows a year, millions | database a year, TB |"
+    )
+    lines = [
+        head,
         "| ---: " * 9 + "|",
     ]
     for people in (100, 1_000, 10_000, 100_000, 1_000_000):
