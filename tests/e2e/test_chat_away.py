@@ -14,10 +14,10 @@ from django.db import connection
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from conch.models import Preferences, Refusal, Turn, Window
+from conch.models import Conversation, Preferences, Refusal, Turn, Window
 from conch.settings import CONCH_DATA
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
-from tests.e2e.chat_site import say, shown, two_codex
+from tests.e2e.chat_site import a_chat, say, shown, two_codex
 
 expect.set_options(timeout=45_000)
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -126,6 +126,32 @@ def test_a_server_that_goes_away_in_mid_stream_and_comes_back_says_what_is_safe(
         expect(page.locator(".turn")).to_have_count(2)
         expect(page.locator("#problem")).to_have_text("")
     assert list(Turn.objects.order_by("pk").values_list("text", flat=True)) == ["Tell me", "And then?"]
+
+
+def test_what_was_answered_meanwhile_is_marked_and_counted_in_the_tabs_title(browser, address, world):
+    chat, other = a_chat(world.person, title="Here"), a_chat(world.person, title="Elsewhere")
+    with shown(browser, address, world.person, f"/c/{chat.pk}") as page:
+        expect(page).to_have_title("Here · Conch")
+        Conversation.objects.filter(pk=other.pk).update(unread=True)
+        page.evaluate("document.body.dispatchEvent(new Event('conch:look'))")  # as every 30 s
+        expect(page).to_have_title("(1) Here · Conch")
+        page.locator("#chats a.unread").press("Enter")
+        expect(page).to_have_title("Elsewhere · Conch")
+        assert page.said == []
+
+
+def test_a_chat_at_its_cap_is_raised_by_a_press_and_goes_on(browser, address, world):
+    """R18."""
+    key = world.account("openai", label="OpenAI")
+    key.key.replies("Affordable.", times=3)
+    chat = a_chat(world.person, account="openai", spend_cap_nano=10**9, spent_nano=10**9)
+    with shown(browser, address, world.person, f"/c/{chat.pk}") as page:
+        say(page, "One more")
+        expect(page.locator(".line.bad")).to_contain_text("This chat reached the $1.00 you set for it.")
+        page.get_by_role("button", name="Raise to $2.00").press("Enter")
+        expect(answer(page)).to_contain_text("Affordable.")
+        expect(page.locator(".line.bad")).to_have_count(0)
+    assert Conversation.objects.get().spend_cap_nano == 2 * 10**9
 
 
 def test_the_steps_of_long_work_are_folded_under_what_is_done_now(browser, address, world):

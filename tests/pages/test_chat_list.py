@@ -46,6 +46,19 @@ def test_opening_a_chat_takes_its_unread_mark_away(as_ada, ada):
     assert not Conversation.objects.get().unread
 
 
+def test_an_open_page_finds_by_itself_what_was_answered_elsewhere(as_ada, ada):
+    """A task, a routine, another device: what is new in other chats is marked and counted, unasked."""
+    chat, other = a_chat(ada), a_chat(ada, title="Elsewhere")
+    page = text(as_ada.get(f"/c/{chat.pk}"))
+    look = page.split('id="watch" hidden hx-get="')[1].split('"')[0].replace("&amp;", "&")
+    assert "every 30s" in page
+    assert as_ada.get(look).status_code == 204
+
+    Conversation.objects.filter(pk=other.pk).update(unread=True)
+
+    assert 'data-unread="1"' in text(as_ada.get(look))
+
+
 def test_a_chat_is_renamed_by_its_own_person(as_ada, ada):
     chat = a_chat(ada)
 
