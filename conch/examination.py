@@ -1,6 +1,7 @@
 """What `doctor` looks at: what is set up, what is reachable, what doesn't add up, and what to do about it."""
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -102,6 +103,10 @@ def _difference(found: Difference) -> str:
 async def of_the_accounts() -> AsyncIterator[Finding]:
     """Every connected account, asked whose it is: never for a reply."""
     accounts = await look(lambda: list(Account.objects.filter(removed_at=None).select_related("person")))
+    for engine_id in {account.engine for account in accounts}:
+        # Loading a client takes seconds on a small machine: not off the time in which another one is to connect.
+        with contextlib.suppress(UnknownEngine, ImportError, AttributeError):
+            engine(engine_id).prepare()
     for finding in await asyncio.gather(*(_of(account) for account in accounts)):
         yield finding
     if not accounts:

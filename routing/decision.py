@@ -57,8 +57,9 @@ LEAST_CAP = Decimal(1)
 def decide(question: Question, now: datetime) -> Decision:
     """Decide who answers this run of a turn. `now` is an aware instant; facts that are odd never raise."""
     question, unstay = _stay_ended(question)
-    decision = _decide(Survey(question, now))
-    return decision if unstay is None else replace(decision, unstay=unstay)
+    survey = Survey(question, now)
+    decision = _decide(survey)
+    return decision if unstay is None else replace(decision, unstay=_by_name(survey, unstay))
 
 
 def hindrance(question: Question, slug: str, now: datetime) -> Skip | None:
@@ -104,6 +105,13 @@ def _stay_ended(question: Question) -> tuple[Question, Unstay | None]:
     back = replace(chat, account=chat.stayed_from, account_label=label, stayed_from="", stayed_consent="")
     unstay = Unstay(key.slug, key.label, chat.stayed_from, label)
     return replace(question, engine=chat.stayed_from, chat=back), unstay
+
+
+def _by_name(survey: Survey, unstay: Unstay) -> Unstay:
+    """Both accounts by the names of their choices, which tell two of one label apart (R2)."""
+    key, first = survey.one_way(unstay.key), survey.one_way(unstay.account)
+    key_label = unstay.key_label if key is None else key[1]
+    return unstay._replace(key_label=key_label, label=unstay.label if first is None else first[1])
 
 
 def _yes_stands(question: Question, consent: str, key: str) -> bool:
@@ -383,9 +391,15 @@ def _passed(survey: Survey, chosen: Seen | None) -> tuple[Passed, ...]:
 
 
 def _say(survey: Survey, routed: Routed) -> bool:
-    """R22: said once for the same from, to and until; after a failure always, since it replaces the failure."""
-    last = survey.chat.last_route
-    if survey.question.run.after_failure or last is None or last.folded:
+    """R22: said once for the same from, to and until; after a failure always, since it replaces the failure.
+
+    A route that one press chose isn't the preference's: the first by the preference is said, with its Switch back, and
+    a press on a waiting line rewrites that (R23).
+    """
+    last, run = survey.chat.last_route, survey.question.run
+    if run.after_failure or last is None or last.folded or (last.once and routed.by != "once"):
+        return True
+    if routed.by == "once" and run.waiting_since is not None:
         return True
     return (last.from_, last.to) != (routed.from_, routed.to) or not _same_reset(last, routed)
 

@@ -142,6 +142,7 @@ class LastRoute:
     to: str
     until: datetime | None = None
     folded: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

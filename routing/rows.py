@@ -264,5 +264,5 @@ def last_route_of(conversation_id: int) -> LastRoute | None:
     if row is None or row[0] != ROUTED:
         return None
     data: Mapping[str, Any] = row[1]
-    folded = data.get("folded") is not None
-    return LastRoute(str(data.get("from", "")), str(data.get("to", "")), instant(data.get("until")), folded)
+    folded, once = data.get("folded") is not None, data.get("by") == "once"
+    return LastRoute(str(data.get("from", "")), str(data.get("to", "")), instant(data.get("until")), folded, once)

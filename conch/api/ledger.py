@@ -46,6 +46,11 @@ def _ledger(caller: int, month: str | None, account: str | None, cursor: int | N
     more = page[ENTRIES_A_PAGE - 1].pk if len(page) > ENTRIES_A_PAGE else None
     totals = {total.account: total for total in MonthTotal.objects.filter(person_id=caller, month=month)}
     whole = totals.pop("", MonthTotal())
+    booked = Entry.objects.filter(person_id=caller, month=month)
+    empty = [slug for slug, total in totals.items() if not (total.spent_nano or total.held_nano or total.unpriced)]
+    for slug in empty:
+        if not booked.filter(account=slug).exists():  # held once, and then it surely cost nothing (R26)
+            del totals[slug]
     return {
         "entries": [_entry(entry) for entry in page[:ENTRIES_A_PAGE]],
         "next": more,

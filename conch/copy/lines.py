@@ -194,7 +194,12 @@ def _returned(data: Data, _viewer: Viewer) -> Said:
 
 def _sent(data: Data, viewer: Viewer) -> Said:
     late = ", later than planned: Conch was not running" if data.get("late") else ""
-    return said(f"Your message went out {at(data['at'], viewer)}{late}.", tone=CALM, icon="check")
+    return said(f"Your message went out {at(_whole_minute(data['at']), viewer)}{late}.", tone=CALM, icon="check")
+
+
+def _whole_minute(value: str) -> str:
+    """The minute that was running then: unlike a reset, what has happened is never said for a time to come."""
+    return f"{value[:16]}:00Z"
 
 
 def _unstayed(data: Data, _viewer: Viewer) -> Said:

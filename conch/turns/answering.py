@@ -14,6 +14,7 @@ from conch.money import to_nano
 from conch.turns import handoff, statements
 from conch.turns.gathering import Asking, Gathered, RunSoFar, Telling
 from conch.turns.record import Tried
+from conch.turns.resting import say_stay_ended
 from routing.choices import most_input
 from routing.facts import Way
 from routing.outcome import Decision
@@ -180,7 +181,7 @@ def _say(telling: Telling, decision: Decision, handed: handoff.Handed, slug: str
     """The lines before the first word: out of a wait, a stay that ended, who carries on, what was left out."""
     _say_sent(telling, decision)
     if decision.unstay is not None:
-        telling.tell_line(telling.say("limit.unstayed", decision.unstay.data()))
+        say_stay_ended(telling, decision.unstay)
     if decision.offline:
         line = telling.say("offline.routed", {"label": decision.label})
         telling.tell("offline", {"text": telling.words(line.kind, line.data)})
@@ -198,9 +199,10 @@ def _say_sent(telling: Telling, decision: Decision) -> None:
     if waiting is None:
         return
     turn = telling.turn
-    if decision.routed is not None and decision.routed.by in {"once", "carry_on"}:
+    pressed = decision.routed is not None and decision.routed.by in {"once", "carry_on"}
+    if pressed and decision.say:
         return  # rewritten as the routed line
-    if waiting.kind == "limit.capped":
+    if pressed or waiting.kind == "limit.capped":
         waiting.delete()
         return
     planned = turn.until
@@ -244,14 +246,6 @@ def _said_before(telling: Telling, kind: str, slug: str) -> bool:
 def _move(telling: Telling, decision: Decision, slug: str, model_id: str) -> None:
     """Who answers this chat from now on, where that changes (R21)."""
     chat = Conversation.objects.filter(pk=telling.chat.pk)
-    if decision.unstay is not None:
-        chat.update(
-            account=decision.unstay.account,
-            model=telling.chat.stayed_from_model,
-            stayed_from="",
-            stayed_from_model="",
-            stayed_consent="",
-        )
     if decision.stay is not None:
         chat.update(
             account=decision.stay.account,

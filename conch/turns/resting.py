@@ -7,11 +7,13 @@ from conch.models import Conversation, Line, Turn
 from conch.turns import failures
 from conch.turns.accept import next_queued
 from conch.turns.gathering import Begun, Gathered, Telling
-from routing.outcome import Decision, Failure
+from routing.outcome import Decision, Failure, Unstay
 
 
 def rest(telling: Telling, gathered: Gathered, decision: Decision) -> Begun:
     """Let the turn wait, hold it or end it, as the decision says."""
+    if decision.unstay is not None:
+        say_stay_ended(telling, decision.unstay)
     if decision.kind == "held":
         return _fail(telling, gathered, decision, _held(decision))
     if decision.kind == "wait":
@@ -23,6 +25,18 @@ def rest(telling: Telling, gathered: Gathered, decision: Decision) -> Begun:
         return _fail(telling, gathered, decision, decision.failure)
     telling.keep()
     return Begun(telling.turn.run, telling.events, decision, gathered.question)
+
+
+def say_stay_ended(telling: Telling, unstay: Unstay) -> None:
+    """The chat is again its first account's, and a line says so, whoever answers this turn, and when (R21)."""
+    telling.tell_line(telling.say("limit.unstayed", unstay.data()))
+    Conversation.objects.filter(pk=telling.chat.pk).update(
+        account=unstay.account,
+        model=telling.chat.stayed_from_model,
+        stayed_from="",
+        stayed_from_model="",
+        stayed_consent="",
+    )
 
 
 def fail_for_money(telling: Telling, gathered: Gathered, decision: Decision) -> Begun:

@@ -243,6 +243,7 @@ OTHERS = [
         "Claude Code is back, with what it missed.",
     ),
     ("limit.sent", {"at": SIX, "planned_at": SIX, "late": False}, f"Your message went out at {T6}."),
+    ("limit.sent", {"at": f"{SIX[:17]}59Z", "planned_at": SIX, "late": False}, f"Your message went out at {T6}."),
     (
         "limit.sent",
         {"at": SIX, "planned_at": HALF_PAST_FOUR, "late": True},

@@ -13,6 +13,7 @@ from tests.routing.world import (
     at_limit,
     budget,
     decided,
+    earlier,
     key,
     later,
     no_reset,
@@ -150,6 +151,22 @@ def test_without_a_reset_the_same_route_is_said_once_too():
 def test_a_retry_after_a_failure_says_it_again():
     """R22: it replaces the failure."""
     assert decided(FULL, CODEX, chat=Chat("", last_route=ROUTE), run=Run(after_failure=True)).say
+
+
+def test_a_route_that_one_press_chose_is_said_anew_once_the_preference_chooses_it():
+    """R22, R23: only then it offers Switch back; another press on a message that isn't waiting says nothing twice."""
+    pressed = Chat("", last_route=replace(ROUTE, once=True))
+
+    by_preference = decided(FULL, CODEX, chat=pressed)
+    assert (by_preference.say, by_preference.routed.switch_back) == (True, True)
+    assert not decided(FULL, CODEX, chat=pressed, run=Run(once="codex")).say
+
+
+def test_a_press_on_a_waiting_line_rewrites_it_also_where_that_route_was_said_before():
+    """R23."""
+    waited = Run(once="codex", waiting_since=earlier(minutes=1))
+
+    assert decided(FULL, CODEX, chat=Chat("", last_route=ROUTE), run=waited).say
 
 
 # Switch back and carry on (R23).

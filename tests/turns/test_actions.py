@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from conch.db import look
-from conch.models import Conversation, Entry, Turn
+from conch.models import Conversation, Entry, Preferences, Turn
 from conch.turns import doors
 from conch.turns.errors import NotHere, NotNow
 from conch.turns.watch import watch
@@ -54,6 +54,7 @@ async def test_carry_on_ends_switch_back_and_the_waiting_message_goes_out_with_t
 
     assert (turn.state, turn.account) == ("done", "codex-2")
     assert (await look(Conversation.objects.get, pk=chat.pk)).waits_until is None
+    assert [kind for kind, _ in await world.lines(chat)] == ["limit.routed"]
 
 
 async def test_there_is_nothing_to_switch_back_from_in_a_chat_that_was_never_routed(world):
@@ -73,6 +74,25 @@ async def test_a_chat_stays_with_who_carried_it_on_when_coming_back_is_off_and_s
     await doors.switch_back(world.person.pk, chat.pk)
 
     assert (await look(Conversation.objects.get, pk=chat.pk)).account == "codex"
+
+
+async def test_a_stay_with_a_key_ends_also_where_the_next_message_has_to_wait(world):
+    """R21: once the yes is gone the chat is again its first account's, and a line says so, whoever answers and when."""
+    codex, key = await look(world.account, "codex"), await look(world.account, "openai")
+    codex.key.refuses("usage_limit")
+    key.key.replies("Paid.")
+    await look(Preferences.objects.filter(pk=world.person.pk).update, limit_return=False, limit_paid=True)
+    chat = await look(world.chat, "codex")
+    await world.say(chat)
+    assert (await look(Conversation.objects.get, pk=chat.pk)).account == "openai"
+
+    await look(Preferences.objects.filter(pk=world.person.pk).update, limit_paid=False)
+    turn = await world.say(chat, "and now?")
+
+    assert turn.state == "waiting"
+    assert (await look(Conversation.objects.get, pk=chat.pk)).account == "codex"
+    kinds = [kind for kind, _ in await world.lines(chat)]
+    assert kinds == ["limit.routed", "limit.unstayed", "limit.waiting"]
 
 
 async def test_once_the_limit_has_reset_the_chats_own_account_answers_with_what_it_missed(world):
