@@ -1,6 +1,5 @@
 """The chat's page itself in a real browser: its box, its tabs, its looks, what it lets nobody do."""
 
-
 import pytest
 from playwright.sync_api import expect
 
