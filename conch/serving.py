@@ -1,5 +1,6 @@
 """Serving: a socket, uvicorn on it, and the worker beside."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -24,6 +26,23 @@ def base_address(host: str = "", port: int = 0) -> str:
     host, port = host or settings.CONCH_HOST, port or settings.CONCH_PORT
     shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
+
+
+def keep_address(address: str) -> None:
+    """Write down where this Conch serves, for commands that print links while it runs."""
+    with contextlib.suppress(OSError):  # a full disk is told by what can't do without it
+        (settings.CONCH_DATA / "address").write_text(address)
+
+
+def present_address() -> str:
+    """Where the Conch that runs on this folder serves, else where one would by the configuration."""
+    try:
+        kept = (settings.CONCH_DATA / "address").read_text().strip()
+        parts = urlsplit(kept)
+        socket.create_connection((parts.hostname or "", parts.port or 0), timeout=1).close()
+    except (OSError, ValueError):
+        return base_address()
+    return kept
 
 
 def listen(host: str, port: int) -> socket.socket:

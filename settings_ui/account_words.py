@@ -47,7 +47,8 @@ def room_of(account: Account, viewer: Viewer) -> Room:
     model = f"Answers with {model_label(account)}" if account.model else ""
     refusal = latest(list(account.refusals.all()), viewer.now)
     window = tightest(list(account.windows.all()), viewer.now)
-    if refusal is not None and not tag:
+    full = window is not None and (window.used_percent or 0) >= 100  # what holds longer than a refusal that was tried
+    if refusal is not None and not tag and (refusal.kind == Refusal.Kind.BLOCKED or not full):
         return Room(0.0, "none", *_refused(refusal), facts=_facts(_until(refusal, viewer), model))
     if window is None or window.used_percent is None:
         return Room(None, "", tag, kind, _facts(_key_facts(account), model))

@@ -240,6 +240,9 @@ def test_up_serves_from_an_empty_folder_and_says_at_once_when_its_port_is_taken(
             assert json.load(ready) == {"status": "ok"}
         assert folder.stat().st_mode & 0o777 == 0o700
 
+        link, _ = started(folder, "signin").communicate(timeout=60)
+        assert link.startswith(f"{address}/signin/")
+
         taken = started(folder, "up", "--port", address.rpartition(":")[2])
         out, err = taken.communicate(timeout=60)
         assert (taken.returncode, out) == (1, "")

@@ -11,7 +11,7 @@ from conch.accounts.people import NoSuchPerson, make_person, person_named
 from conch.accounts.signin import make_link
 from conch.management.base import Command as Base
 from conch.management.base import add_user
-from conch.serving import base_address
+from conch.serving import present_address
 
 
 class Command(Base):
@@ -34,4 +34,4 @@ class Command(Base):
             raise CommandError(f"{options['user']!r} can't be a name: {' '.join(error.messages)}") from error
         except (NoSuchPerson, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{base_address()}/signin/{make_link(person, timezone.now())}")
+        self.stdout.write(f"{present_address()}/signin/{make_link(person, timezone.now())}")

@@ -15,7 +15,7 @@ from conch.accounts.signin import make_link
 from conch.collected import collect_static
 from conch.management.base import Command as Base
 from conch.management.base import one_connection
-from conch.serving import CantListen, base_address, listen, serve, serve_on
+from conch.serving import CantListen, base_address, keep_address, listen, serve, serve_on
 
 __all__ = ["Command", "make_owner", "prepare", "serve"]
 
@@ -42,6 +42,7 @@ class Command(Base):
             prepare()
             link = make_link(make_owner(), timezone.now())
         address = base_address(options["host"], listening.getsockname()[1])
+        keep_address(address)
         self.stdout.write(f"Conch is at {address}")
         self.stdout.write(f"Sign in: {address}/signin/{link}")
         self.stdout.flush()
