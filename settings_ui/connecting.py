@@ -15,6 +15,7 @@ from conch.accounts import connect
 from conch.accounts.addresses import BadAddress
 from conch.accounts.connect import Wish
 from conch.accounts.seal import fingerprints
+from conch.engines import programs
 from conch.engines.base import Billing, ConnectBy, Engine, LimitReached, SignedOut
 from conch.engines.registry import engine, paths
 from conch.models import Account
@@ -31,6 +32,8 @@ GROUPS = (
 
 AFTER_KEY = "The key is checked without asking for a reply, kept sealed, and never shown again."
 AFTER_SIGN_IN = "The sign-in is checked without asking for a reply."
+BY_CODE = "Sign in with a code"
+BY_BROWSER = "Sign in in this computer’s browser"
 
 
 def connectable() -> list[Engine]:
@@ -184,8 +187,25 @@ def show(
         "form": form,
         "trouble": trouble,
         "account": account,
+        "another": None if account is not None else another(known),
     }
     return page(request, "connect_engine.html", context, current="/settings/providers", status=status)
+
+
+def another(known: Engine) -> dict[str, Any] | None:
+    """How another account than the one signed in here is signed in to; None where the engine has no program for it."""
+    kind: programs.Kind | None = getattr(known, "signs_in_by", None)
+    if kind is None:
+        return None
+    why = programs.look(kind).why.replace("'", "’")
+    presses = [{"way": way.name, "label": BY_CODE if way.by_code else BY_BROWSER} for way in kind.ways]
+    return {
+        "engine": known,
+        "program": kind.label,
+        "why": why,
+        "presses": presses or [{"way": "", "label": "Sign in to another account"}],
+        "by_browser": any(not way.by_code for way in kind.ways),
+    }
 
 
 def steps(known: Engine) -> list[str]:

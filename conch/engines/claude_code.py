@@ -79,6 +79,7 @@ class ClaudeCode:
     preferred_models: ClassVar[tuple[str, ...]] = ("opus", "sonnet", "haiku")
     billing_page: ClassVar[str] = "https://claude.ai/settings/usage"
     program: ClassVar[programs.Kind] = programs.CLAUDE
+    signs_in_by: ClassVar[programs.Kind] = programs.CLAUDE
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now

@@ -191,14 +191,29 @@ class CliProcess:
         await asyncio.wrap_future(self.end())
 
 
-def _popen(command: Sequence[str], environment: Mapping[str, str], folder: Folder) -> "subprocess.Popen[bytes]":
+def start_watched(
+    command: Sequence[str], environment: Mapping[str, str], folder: Folder, output: Path
+) -> "subprocess.Popen[bytes]":
+    """Start a program that speaks to a person: all that it says goes into that file. Raises OSError. Blocking."""
+    with output.open("ab") as said:
+        return _starter.submit(_popen, command, environment, folder, said).result()
+
+
+def end_watched(popen: "subprocess.Popen[bytes]", folder: Folder) -> "Future[None]":
+    """End it, whether it runs or has ended; its folder goes with it."""
+    return _enders.submit(_end, popen, folder, GRACE)
+
+
+def _popen(
+    command: Sequence[str], environment: Mapping[str, str], folder: Folder, output: IO[bytes] | None = None
+) -> "subprocess.Popen[bytes]":
     _swept()
     leash = [sys.executable, "-I", "-S", cli_process_leash.__file__, str(os.getpid())]
-    errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+    errors: IO[bytes] = output or tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
     popen = subprocess.Popen(  # noqa: S603 - the program that the person installed, without a shell
         [*leash, *command],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=output or subprocess.PIPE,
         stderr=errors,
         cwd=folder.work,
         env=dict(environment),

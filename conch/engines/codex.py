@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from conch.engines import codex_renewal, windows
+from conch.engines import codex_renewal, programs, windows
 from conch.engines.base import (
     Access,
     Billing,
@@ -53,6 +53,7 @@ class Codex:
     official_base_url: ClassVar[str] = "https://chatgpt.com/backend-api"
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
+    signs_in_by: ClassVar[programs.Kind] = programs.CODEX
 
     def __init__(self) -> None:
         self.clients = Clients(Speaks.CODEX)

@@ -60,6 +60,7 @@ class CodexCli:
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
     program: ClassVar[programs.Kind] = programs.CODEX
+    signs_in_by: ClassVar[programs.Kind] = programs.CODEX
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now

@@ -31,9 +31,29 @@ ASKED_WITHIN = 20.0  # seconds; a version is said in a tenth of one, cold in two
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
+# Codex: where Conch reads it, whatever the machine's keyring.
+_IN_A_FILE = ("-c", 'cli_auth_credentials_store="file"')
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way in which a program signs a person in by itself, saying an address to open. `words`: what it is called with.
+
+    `by_code`: it says a code to type there as well, so that any browser will do; else the browser must run here.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    by_code: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A program to look for. `oldest`: the oldest version that is known to speak as clis.md describes."""
+    """A program to look for. `oldest`: the oldest version that is known to speak as clis.md describes.
+
+    `home`: the variable that names the folder in which it keeps a sign-in. `ways`: how it signs in without a terminal;
+    none where the person types `sign_in` in one.
+    """
 
     name: str
     label: str
@@ -45,6 +65,8 @@ class Kind:
     install: str
     renew: str
     sign_in: str
+    home: str
+    ways: tuple[Way, ...] = ()
 
 
 CLAUDE = Kind(
@@ -58,6 +80,7 @@ CLAUDE = Kind(
     install="npm install -g @anthropic-ai/claude-code@latest",
     renew="claude update",
     sign_in="claude auth login",
+    home="CLAUDE_CONFIG_DIR",
 )
 CODEX = Kind(
     name="codex",
@@ -70,6 +93,11 @@ CODEX = Kind(
     install="npm install -g @openai/codex@latest",
     renew="codex update",
     sign_in="codex login",
+    home="CODEX_HOME",
+    ways=(
+        Way("code", ("login", "--device-auth", *_IN_A_FILE), by_code=True),
+        Way("browser", ("login", *_IN_A_FILE), by_code=False),
+    ),
 )
 
 
