@@ -13,6 +13,9 @@ from routing.outcome import Limit, ModelRef
 from routing.plan import Plan, PlanChoice, PlanLocal, plan
 
 
+NO_MODEL_YET = "The model on this computer"  # asked for a chat of it before there is one to name
+
+
 def fallback_plan(person: Person, engine: str, conversation_id: int | None, now: datetime) -> dict[str, Any]:
     """What happens when that account reaches its limit, as JSON: times ISO 8601 UTC, money decimal strings.
 
@@ -35,7 +38,7 @@ def as_json(known: Plan, viewer: Viewer) -> dict[str, Any]:
     """A plan with its sentences, for that viewer."""
     return {
         "engine": known.engine,
-        "label": known.label,
+        "label": known.label or NO_MODEL_YET,
         "limit": _limit(known.limit),
         "preference": known.preference,
         "answers": known.answers,
