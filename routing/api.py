@@ -12,7 +12,6 @@ from routing.known import question_for_settings
 from routing.outcome import Limit, ModelRef
 from routing.plan import Plan, PlanChoice, PlanLocal, plan
 
-
 NO_MODEL_YET = "The model on this computer"  # asked for a chat of it before there is one to name
 
 
