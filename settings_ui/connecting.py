@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -195,7 +196,7 @@ def show(
 def another(known: Engine) -> dict[str, Any] | None:
     """How another account than the one signed in here is signed in to; None where the engine has no program for it."""
     kind: programs.Kind | None = getattr(known, "signs_in_by", None)
-    if kind is None:
+    if kind is None or settings.CONCH_SIMULATED:
         return None
     why = programs.look(kind).why.replace("'", "’")
     presses = [{"way": way.name, "label": BY_CODE if way.by_code else BY_BROWSER} for way in kind.ways]

@@ -4,6 +4,7 @@ from hashlib import sha256
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -74,9 +75,12 @@ def cancel(request: HttpRequest, engine_id: str, name: str) -> HttpResponse:
 
 
 def theirs(here: Visit, engine_id: str) -> Engine:
-    """The engine, for the owner of this computer; for anybody else, and of one that has no such sign-in: 404."""
+    """The engine, for the owner of this computer; for anybody else, and of one that has no such sign-in: 404.
+
+    The demonstration offers nothing real.
+    """
     known = known_engine(engine_id)
-    if not here.person.is_owner or not hasattr(known, "signs_in_by"):
+    if settings.CONCH_SIMULATED or not here.person.is_owner or not hasattr(known, "signs_in_by"):
         raise Http404
     return known
 

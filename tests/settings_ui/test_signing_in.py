@@ -260,6 +260,12 @@ def test_another_person_finds_none_of_it(owner, visitor):
     assert owner.post("/settings/connect/openai/sign-in").status_code == 404
 
 
+def test_the_demonstration_signs_in_to_nothing_real(owner, settings):
+    settings.CONCH_SIMULATED = True
+    assert "Another account" not in words(owner.get("/settings/connect/codex"))
+    assert owner.post("/settings/connect/codex/sign-in").status_code == 404
+
+
 def test_homes_that_came_to_nothing_are_taken_away_and_connected_ones_stay(owner):
     """A removed account may come back to its home."""
     names = ("codex-old", "codex-used", "codex-new")
