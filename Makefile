@@ -5,7 +5,7 @@
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --require-virtualenv
 INSTALL := $(PIP) install --quiet --require-hashes --only-binary=:all:
-SOURCES := conch routing settings_ui tests manage.py
+SOURCES := conch routing settings_ui scripts tests manage.py
 
 .PHONY: help run demo test check lint types prove bench soak audit lock clean
 

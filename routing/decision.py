@@ -1,12 +1,12 @@
 """Who answers a turn, and why (R11-R25, R35, R36): pure, `now` passed in, nothing asked while it decides."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from routing.choices import SIGNED_OUT
-from routing.facts import AUTO, KEY, LOCAL, WAIT, LastRoute, Question, Run, Tried
+from routing.facts import AUTO, KEY, LOCAL, WAIT, Question, Run, Tried
 from routing.outcome import (
     Capped,
     Decision,
@@ -22,7 +22,8 @@ from routing.outcome import (
     Wait,
     Why,
 )
-from routing.room import TIMED, amount
+from routing.room import amount
+from routing.routed import Carrier, is_said, passed_over, routed_by
 from routing.survey import BY_NAME, BY_ONCE, NOTHING, Seen, Standing, Survey, ref
 from routing.waiting import asked_again, failure_of_own, held, wait_or_fail
 
@@ -48,8 +49,6 @@ __all__ = [
     "would_answer",
 ]
 
-# Two resets within a minute are one (Times).
-SAME_RESET = timedelta(minutes=1)
 # From the least that a cap is raised to, where the present one is nothing.
 LEAST_CAP = Decimal(1)
 
@@ -237,7 +236,7 @@ def _once(survey: Survey, slug: str) -> Decision | None:
 
 
 def _carried(survey: Survey, seen: Seen, standing: Standing, by: str) -> Decision:
-    return _carried_by(survey, standing, seen.label, by, _passed(survey, seen))
+    return _carried_by(survey, standing, seen.label, by, passed_over(survey, seen))
 
 
 def _carried_by(survey: Survey, standing: Standing, label: str, by: str, passed: tuple[Passed, ...]) -> Decision:
@@ -248,10 +247,10 @@ def _carried_by(survey: Survey, standing: Standing, label: str, by: str, passed:
         # Named for an account that is not at its limit (signed out, can't see images): nothing to come back from.
         return _answers(survey, standing, label, consent)
     stayed = by != "once" and not survey.question.preferences.limit_return and _capped(survey, standing) is None
-    who = _Carrier(way.slug, ref(way.model), label, way.billing, stayed, way.per_reply)
-    routed = _routed(survey, who, by, passed)
+    who = Carrier(way.slug, ref(way.model), label, way.billing, stayed, way.per_reply)
+    routed = routed_by(survey, who, by, passed)
     stay = Stay(way.slug, way.model.id, consent) if stayed else None
-    return _answers(survey, standing, label, consent, routed=routed, say=_say(survey, routed), stay=stay)
+    return _answers(survey, standing, label, consent, routed=routed, say=is_said(survey, routed), stay=stay)
 
 
 def _consent(survey: Survey, standing: Standing, by: str) -> str:
@@ -269,7 +268,7 @@ def _by_local(survey: Survey, by: str = "", *, offline: bool = False) -> Decisio
     model = ref(local.model)
     routed = None
     if by and survey.limited:
-        routed = _routed(survey, _Carrier(LOCAL, model, local.model.label, LOCAL), by, _passed(survey, None))
+        routed = routed_by(survey, Carrier(LOCAL, model, local.model.label, LOCAL), by, passed_over(survey, None))
     return Decision(
         "answer",
         survey.limit,
@@ -278,7 +277,7 @@ def _by_local(survey: Survey, by: str = "", *, offline: bool = False) -> Decisio
         label=local.model.label,
         billing=LOCAL,
         routed=routed,
-        say=routed is not None and _say(survey, routed),
+        say=routed is not None and is_said(survey, routed),
         offline=offline,
         shortened=not carried.whole,
         drop_images=survey.question.needs.older_images and local.model.images is False,
@@ -333,78 +332,3 @@ def _capped(survey: Survey, standing: Standing) -> Capped | None:
     while raise_to < needed:
         raise_to *= 2
     return Capped(chat.spent, cap, raise_to)
-
-
-class _Carrier(NamedTuple):
-    """Who answers for the chat's account."""
-
-    slug: str
-    model: ModelRef
-    label: str
-    billing: str
-    stayed: bool = False
-    per_reply: Decimal | None = None
-
-
-def _routed(survey: Survey, who: _Carrier, by: str, passed: tuple[Passed, ...]) -> Routed:
-    own, limit, key = survey.own, survey.limit, who.billing == KEY
-    before = ref(own.way.model) if own is not None else ModelRef("", "")
-    return Routed(
-        from_=survey.question.engine,
-        to=who.slug,
-        until=limit.until,
-        from_model=before.id,
-        to_model=who.model.id,
-        stayed=who.stayed,
-        from_label=survey.own_label,
-        to_label=who.label,
-        from_model_label=before.label,
-        to_model_label=who.model.label,
-        to_billing=who.billing,
-        reason=limit.reason,
-        window=limit.window,
-        by=by,
-        switch_back=by != "once",
-        per_reply=who.per_reply if key else None,
-        month_left=survey.month_left() if key else None,
-        unpriced=key and who.per_reply is None,
-        passed=passed,
-    )
-
-
-def _passed(survey: Survey, chosen: Seen | None) -> tuple[Passed, ...]:
-    """Who was passed over for a limit, or was tried in this run, on the way to who answers."""
-    passed: list[Passed] = []
-    on_the_way, pick = survey.mode == AUTO, survey.pick
-    for seen in survey.others:
-        on_the_way = on_the_way and seen is not chosen
-        standing = seen.best()
-        if seen is chosen or not standing.codes:
-            continue
-        code = standing.codes[0]
-        tried = bool(survey.tried) and any(way.slug in survey.tried for way in seen.choice.ways)
-        picked = chosen is None and seen is pick
-        if tried or ((on_the_way or picked) and code in TIMED):
-            skip = standing.skip(code)
-            passed.append(Passed(standing.way.slug, seen.label, code, skip.until, skip.retry_at))
-    return tuple(passed)
-
-
-def _say(survey: Survey, routed: Routed) -> bool:
-    """R22: said once for the same from, to and until; after a failure always, since it replaces the failure.
-
-    A route that one press chose isn't the preference's: the first by the preference is said, with its Switch back, and
-    a press on a waiting line rewrites that (R23).
-    """
-    last, run = survey.chat.last_route, survey.question.run
-    if run.after_failure or last is None or last.folded or (last.once and routed.by != "once"):
-        return True
-    if routed.by == "once" and run.waiting_since is not None:
-        return True
-    return (last.from_, last.to) != (routed.from_, routed.to) or not _same_reset(last, routed)
-
-
-def _same_reset(last: LastRoute, routed: Routed) -> bool:
-    if last.until is None or routed.until is None:
-        return last.until is routed.until
-    return abs(last.until - routed.until) <= SAME_RESET

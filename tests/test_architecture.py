@@ -15,7 +15,7 @@ from conch.engines.registry import ENGINES
 
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("conch/", "routing/", "settings_ui/", "manage.py")
-CORE = ("facts", "choices", "room", "ranking", "survey", "waiting", "decision", "outcome", "plan")
+CORE = ("facts", "choices", "room", "ranking", "survey", "waiting", "routed", "decision", "outcome", "plan")
 SHELL = ("known", "rows", "prepared", "api", "apps", "__init__")  # what of routing has effects
 
 # Who may import whom: a part may use what stands above it in this list, never what stands below.
