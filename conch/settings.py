@@ -133,5 +133,6 @@ LOGGING = {
         "conch": {"level": "INFO"},
         "conch.turns": {"level": "INFO" if CONCH_LOG == "json" else "WARNING"},
         "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
     },
 }

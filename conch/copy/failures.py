@@ -157,13 +157,17 @@ def _model_gone(failure: Data, _viewer: Viewer | None) -> Said:
 
 
 def _signed_out(failure: Data, _viewer: Viewer | None) -> Said:
+    by_key = failure.get("billing") == "key"
     return said(
         _who(failure),
-        " is signed out.",
+        " doesn’t accept its key." if by_key else " is signed out.",
         sub(NOTHING_SENT),
         tone=STOPPED,
         icon="warn",
-        buttons=(Button("Sign in", "sign_in", failure.get("account", "")), *_offers(failure)),
+        buttons=(
+            Button("Change the key" if by_key else "Sign in", "sign_in", failure.get("account", "")),
+            *_offers(failure),
+        ),
     )
 
 
