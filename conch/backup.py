@@ -68,6 +68,7 @@ def restore(file: Path, folder: Path, now: datetime) -> Path | None:
         raise CantRestore(f"Conch runs on {folder} (process {users[0]}). Stop it first, then restore.")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as beside:
         _unpack(file, Path(beside))
+        _nobody_runs(Path(beside) / DATABASE)
         present = [path for path in folder.iterdir() if path.name != Path(beside).name]
         present = [path for path in present if not path.name.startswith(BEFORE)]
         kept = folder / f"{BEFORE}{now:%Y%m%d-%H%M%S}" if present else None
@@ -78,6 +79,13 @@ def restore(file: Path, folder: Path, now: datetime) -> Path | None:
         for path in list(Path(beside).iterdir()):
             path.rename(folder / path.name)
     return kept
+
+
+def _nobody_runs(database: Path) -> None:
+    """What ran when the backup was taken is run by nobody now: the next start ends it as interrupted, at once."""
+    if database.exists():
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("UPDATE conch_turn SET lease_until = NULL, owner = '' WHERE state = 'running'")
 
 
 def _unpack(file: Path, to: Path) -> None:

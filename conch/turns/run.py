@@ -128,6 +128,11 @@ class Runner:
         try:
             _runners[self.live.turn_id] = self
             following = await self._run()
+        except (
+            OperationalError,
+            InterfaceError,
+        ) as error:  # nothing more can be written now: whoever finds the turn later ends it
+            logger.error("turn %s could not go on: the database: %s", self.live.turn_id, error)  # noqa: TRY400  no trace
         except Exception:  # the top of the run: a fault of ours ends the turn, said as such, never lost
             logger.exception("turn %s broke", self.live.turn_id)
             following = await self._end(End("failed", failure=failures.ours()), None) if self.run_number else None
