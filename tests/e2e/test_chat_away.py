@@ -36,6 +36,15 @@ def answer(page, number=-1):
     return page.locator(".turn").nth(number).locator(".msg:not(.you) .md").first
 
 
+def written_down(page, text):
+    """Wait until the database holds it: text is written down every 250 ms (design.md, A turn)."""
+    for _ in range(200):
+        if text in Turn.objects.latest("pk").answer:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{text!r} was never written down")
+
+
 def test_a_waiting_message_is_answered_at_the_reset_on_the_page_that_is_open(browser, server, world):
     """R16: by itself, once, and the page shows it without a press."""
     first, _ = two_codex(world)
@@ -110,6 +119,7 @@ def test_a_server_that_goes_away_in_mid_stream_and_comes_back_says_what_is_safe(
     with shown(browser, server.address, world.person) as page:
         say(page, "Tell me")
         expect(answer(page)).to_contain_text("The first half.")
+        written_down(page, "The first half.")
         server.down()
         say(page, "And then?")
         expect(page.locator("#problem")).to_contain_text("Conch can’t be reached. What you typed is still here.")
