@@ -13,9 +13,11 @@ Errors (each carries facts, never prose of ours; `said` is the provider's own te
 
 `accepted` on every error says whether the provider may have started, and so may charge: only False allows Conch to send
 the same again by itself (R34).
+
+`Held` is none of these: the engine could answer, and a tool that it called has to ask the person first.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -112,6 +114,10 @@ class Request:
     max_output_tokens: int | None = None
     tools: tuple[Tool, ...] = ()
     conversation: str = ""  # an opaque key for engines that keep a process for a chat
+    # For engines whose program calls tools itself, in the middle of a reply: runs one of `tools` and says what came of
+    # it. A tool's own failure is an outcome (`failed`); raises Held, which the engine lets pass. The others hand
+    # CallTool out and are asked again with the outcomes.
+    run_tool: Callable[[ToolCall], Awaitable[ToolOutcome]] | None = field(default=None, repr=False, compare=False)
 
 
 # What a reply says while it arrives.
@@ -325,6 +331,13 @@ class EngineFault(EngineError):
     def __init__(self, said: str = "", *, cut: bool = False, accepted: bool = True, status: int | None = None) -> None:
         super().__init__(said, accepted=accepted, status=status)
         self.cut = cut
+
+
+class Held(Exception):
+    """A tool asks the person first: the reply ends here, and the turn rests until they have answered.
+
+    An engine ends what its program was doing and lets it pass; what the program wrote so far is no answer.
+    """
 
 
 class Engine(Protocol):
