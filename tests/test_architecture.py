@@ -26,7 +26,9 @@ LAYERS = (
     (
         "conch.copy",
         "conch.ledger",
+        "conch.tools",
         "conch.accounts.seal",
+        "conch.accounts.addresses",
         "conch.accounts.access",
         "conch.accounts.room",
         "conch.accounts.samples",

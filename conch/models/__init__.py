@@ -1,10 +1,11 @@
 """The tables: fields, constraints and tiny properties. Money is kept in nanodollars (R28: micro-dollars or finer)."""
 
 from conch.models.accounts import Account, Refusal, Window, WindowSample
-from conch.models.chat import Attachment, Attempt, Conversation, Line, Turn, TurnEvent
+from conch.models.chat import Attachment, Attempt, Conversation, Line, ToolCall, Turn, TurnEvent
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
 from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
 from conch.models.tasks import Agent, Routine, RoutineRun, Task
+from conch.models.tools import ToolPermission, ToolServer
 
 __all__ = [
     "Account",
@@ -25,6 +26,9 @@ __all__ = [
     "SigninFailure",
     "SigninLink",
     "Task",
+    "ToolCall",
+    "ToolPermission",
+    "ToolServer",
     "Turn",
     "TurnEvent",
     "Window",
