@@ -148,6 +148,52 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField(null=True, default=None)
 
 
+class ToolCall(models.Model):
+    """A call that a model asked for in a turn, and what came of it: never run twice by itself (R17).
+
+    `digest` is of the arguments: the same tool with the same arguments is the same call, in every run of the turn,
+    until the person presses Try again: from then on the earlier ones are `forgotten`.
+    """
+
+    class State(models.TextChoices):
+        ASKED = "asked"  # waits for the person's word
+        ALLOWED = "allowed"  # they said yes; not run yet
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        DECLINED = "declined"
+
+    ENDS: ClassVar = (State.DONE, State.FAILED, State.DECLINED)
+
+    turn = models.ForeignKey(Turn, models.CASCADE, related_name="calls")
+    run = models.IntegerField()
+    # Who asked for it.
+    account = models.CharField(max_length=64)
+    server = models.CharField(max_length=64)
+    tool = models.CharField(max_length=200)
+    name = models.CharField(max_length=64)
+    title = models.CharField(max_length=300, blank=True, default="")
+    arguments = models.JSONField(default=dict, blank=True)
+    digest = models.CharField(max_length=64)
+    state = models.CharField(max_length=8, choices=State.choices)
+    outcome = models.TextField(blank=True, default="")
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, default=None)
+    ended_at = models.DateTimeField(null=True, default=None)
+    forgotten = models.BooleanField(default=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["turn", "name", "digest"], condition=models.Q(forgotten=False), name="call_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["asked", "allowed", "running", "done", "failed", "declined"]),
+                name="known_call_state",
+            ),
+        ]
+
+
 class Line(models.Model):
     """Something said in the chat that is not a message; `data` holds the facts, templates and copy the sentence."""
 
