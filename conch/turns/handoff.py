@@ -2,15 +2,17 @@
 
 Every request carries the chat as messages. An answer that somebody else gave is marked with who gave it, in a plain
 line before it; what was cut off is marked as cut off; a version that an edit replaced is left out. Thinking,
-signatures and tool ids never leave the run that they came in, since only text and images are kept.
+signatures and tool ids never leave the run that they came in, since only text, images and what tools gave are kept; the
+last stands, marked as data, after the message that they ran for.
 """
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conch.engines.base import Image, Message
-from conch.models import Attachment, Turn
+from conch.models import Attachment, ToolCall, Turn
 from conch.turns import statements, tokens
 
 CUT_OFF = "[This answer was cut off here.]"
@@ -21,7 +23,7 @@ _CUT = frozenset({Turn.State.STOPPED, Turn.State.INTERRUPTED, Turn.State.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the person with what answered it; `images` is how many came with it."""
+    """One message of the person with what answered it; `images` is how many came with it, `tools` what tools gave."""
 
     turn_id: int
     text: str
@@ -30,6 +32,7 @@ class Said:
     label: str = ""
     cut: bool = False
     images: int = 0
+    tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def history(turn: Turn, labels: dict[str, str]) -> list[Said]:
     """The chat up to and with that turn, oldest first. `labels`: account slug → label, for who gave an answer."""
     seen = statements.history(turn.conversation_id, turn.pk)
     pictures = Counter(statements.pictures(turn.conversation_id))
+    given = _given(turn)
     earlier = [
         Said(
             pk,
@@ -55,15 +59,32 @@ def history(turn: Turn, labels: dict[str, str]) -> list[Said]:
             labels.get(account, account),
             state in _CUT or ending == "cut",
             pictures[pk],
+            given.get(pk, ""),
         )
         for pk, text, answer, account, state, ending in seen
     ]
-    return [*earlier, Said(turn.pk, turn.text, images=pictures[turn.pk])]
+    return [*earlier, Said(turn.pk, turn.text, images=pictures[turn.pk], tools=given.get(turn.pk, ""))]
+
+
+def _given(turn: Turn) -> dict[int, str]:
+    """What tools gave for each message of the chat, as plain conversation: who answers need not know how they ran."""
+    given: dict[int, list[str]] = defaultdict(list)
+    for turn_id, tool, arguments, state, outcome, length_ in statements.calls(turn.conversation_id, turn.pk):
+        asked = f"{tool} {json.dumps(arguments, ensure_ascii=False)}"
+        if state == ToolCall.State.DECLINED:
+            given[turn_id].append(f"[The person said no to this call: {asked}]")
+            continue
+        how = "This call failed" if state == ToolCall.State.FAILED else "This was run for the message above"
+        rest = f"\n[… {length_ - len(outcome)} characters more]" if length_ > len(outcome) else ""
+        given[turn_id].append(f"[{how}: {asked} It gave, as data:]\n{outcome}{rest}\n[The end of it.]")
+    return {turn_id: "\n\n".join(parts) for turn_id, parts in given.items()}
 
 
 def length(said: Sequence[Said], instructions: str = "") -> int:
     """The most tokens that these come to, with the instructions."""
-    spoken = sum(tokens.count(s.text, s.images) + (tokens.count(s.answer) + 12 if s.answer else 0) for s in said)
+    spoken = sum(
+        tokens.count(s.text + s.tools, s.images) + (tokens.count(s.answer) + 12 if s.answer else 0) for s in said
+    )
     return spoken + (tokens.count(instructions) if instructions else 0)
 
 
@@ -93,7 +114,7 @@ def handed(
 
 def _question(one: Said, images: tuple[Image, ...], *, sees: bool) -> Message:
     text = one.text if sees or not one.images else f"{OLDER_IMAGE}\n{one.text}"
-    return Message("user", text, images)
+    return Message("user", f"{text}\n\n{one.tools}" if one.tools else text, images)
 
 
 def _answer(one: Said, account: str) -> Message:

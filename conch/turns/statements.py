@@ -10,16 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, When
+from django.db.models.functions import Length, Substr
 
-from conch.models import Account, Attachment, Conversation, Line, Person, Turn
+from conch.models import Account, Attachment, Conversation, Line, Person, ToolCall, Turn
 from conch.turns.events import Event
-from routing.prepared import NUMBER, WORD, Prepared
+from routing.prepared import NUMBER, OTHER_NUMBER, WORD, Prepared
 
 TURN = [field.attname for field in Turn._meta.concrete_fields]
 CHAT = [field.attname for field in Conversation._meta.concrete_fields]
 ACCOUNT = [field.attname for field in Account._meta.concrete_fields]
 HISTORY = ("pk", "text", "answer", "account", "state", "ending")
+# Characters of what a tool gave in an earlier turn that go to the model again.
+OLDER_OUTCOME = 4_000
 UNFINISHED = "('queued', 'running', 'waiting', 'capped')"
 
 
@@ -45,11 +48,20 @@ def _picture_rows(conversation_id: int) -> "QuerySet[Attachment, Any]":
     return Attachment.objects.filter(turn__conversation_id=conversation_id).values_list("turn_id")
 
 
+def _call_rows(conversation_id: int, pk: int) -> "QuerySet[ToolCall, Any]":
+    rows = ToolCall.objects.filter(
+        turn__conversation_id=conversation_id, turn__replaced_by=None, forgotten=False, state__in=ToolCall.ENDS
+    )
+    whole = Case(When(turn_id=pk, then=F("outcome")), default=Substr("outcome", 1, OLDER_OUTCOME))
+    return rows.order_by("pk").values_list("turn_id", "name", "arguments", "state", whole, Length("outcome"))
+
+
 _turns = Prepared(_turn_rows, NUMBER)
 _history = Prepared(_history_rows, NUMBER, -719_003_002)
 _accounts = Prepared(_account_rows, NUMBER, WORD)
 _lines = Prepared(_line_rows, NUMBER)
 _pictures = Prepared(_picture_rows, NUMBER)
+_calls = Prepared(_call_rows, NUMBER, OTHER_NUMBER)
 
 
 def turn_with_chat(turn_id: int) -> Turn | None:
@@ -70,6 +82,14 @@ def history(conversation_id: int, turn_id: int) -> list[tuple[Any, ...]]:
 def pictures(conversation_id: int) -> list[int]:
     """The turn of every attachment in the chat."""
     return [turn_id for (turn_id,) in _pictures.rows(conversation_id)]
+
+
+def calls(conversation_id: int, turn_id: int) -> list[tuple[Any, ...]]:
+    """What tools gave in the chat: turn, tool, arguments, state, outcome, the outcome's length in characters.
+
+    The outcomes of that turn are whole, those of earlier ones their beginnings.
+    """
+    return _calls.rows(conversation_id, turn_id)
 
 
 def account(person_id: int, slug: str) -> Account | None:
