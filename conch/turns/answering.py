@@ -1,18 +1,15 @@
 """Somebody answers: what is said of it, what is held for it, and the request itself."""
 
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
-from conch import ledger
 from conch.accounts.access import access_for
 from conch.accounts.seal import CantUnseal
 from conch.engines.base import Access, Billing, Request
-from conch.ledger import prices
-from conch.models import Account, Attempt, Conversation, Line, Preferences
-from conch.money import to_nano
+from conch.models import Account, Attempt, Conversation, Line
 from conch.turns import handoff, statements
 from conch.turns.gathering import Asking, Gathered, RunSoFar, Telling
+from conch.turns.holding import OUTPUT_CAP, Paid, TooDear, hold
 from conch.turns.record import Tried
 from conch.turns.resting import say_stay_ended
 from routing.choices import most_input
@@ -20,8 +17,6 @@ from routing.facts import Way
 from routing.outcome import Decision
 
 LOCAL = "local"
-OUTPUT_CAP = 8_192  # tokens (R34)
-LEAST_OUTPUT = 256
 
 
 def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: RunSoFar) -> Asking | None:
@@ -41,11 +36,13 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
     )
     cap, entry = None, None
     if decision.billing == Billing.KEY:
-        held = _hold(telling, gathered, decision, handed.tokens, attempt_id, so_far)
-        if held is None:
+        most = so_far.affordable.get(slug, OUTPUT_CAP)
+        paid = Paid(telling.turn, attempt_id, slug, model_id, decision.consent, handed.tokens + gathered.beside, most)
+        try:
+            cap, entry = hold(gathered.question, paid, telling.now)
+        except TooDear:
             Attempt.objects.filter(pk=attempt_id).delete()
             return None
-        cap, entry = held
     _say(telling, decision, handed, slug)
     _move(telling, decision, slug, model_id)
     telling.tell("attempt", {"account": slug, "model": model_id})
@@ -71,6 +68,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
             messages=handed.messages,
             instructions=telling.chat.instructions,
             max_output_tokens=cap,
+            tools=gathered.tools,
             conversation=str(telling.chat.pk),
         ),
         tried=tried,
@@ -78,6 +76,8 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         billing=decision.billing,
         own=slug == (telling.chat.account if decision.unstay is None else decision.unstay.account),
         default_model=decision.default_model.id if decision.default_model is not None else "",
+        consent=decision.consent,
+        reads=most_input(way.model if way is not None else gathered.question.local.model),
     )
 
 
@@ -112,69 +112,10 @@ def _handed(
     fits = most_input(model) if decision.shortened else None
     if slug in so_far.fits:
         fits = min(fits or so_far.fits[slug], so_far.fits[slug])
+    fits = None if fits is None else fits - gathered.beside
     return handoff.handed(
         gathered.said, slug, fits=fits, instructions=telling.chat.instructions, sees=not decision.drop_images
     )
-
-
-def _hold(
-    telling: Telling, gathered: Gathered, decision: Decision, counted: int, attempt_id: int, so_far: RunSoFar
-) -> tuple[int, int] | None:
-    """Hold the most that the request can cost (R26, R34): the output cap and the entry; None where it doesn't fit."""
-    preferences = Preferences.objects.get(pk=telling.chat.person_id)
-    way = next(way for way in gathered.question.ways if way.slug == decision.answers)
-    account = Account.objects.get(person_id=telling.chat.person_id, slug=way.slug)
-    model = decision.model.id if decision.model is not None else way.model.id
-    cap = min(OUTPUT_CAP, so_far.affordable.get(way.slug, OUTPUT_CAP))
-    left = _left(gathered, way)
-    if left is not None:
-        within = prices.output_within(left, way.engine, model, counted, account.known_models)
-        cap = cap if within is None else min(cap, within)
-    if cap < LEAST_OUTPUT:
-        return None
-    try:
-        entry = ledger.hold(
-            person_id=telling.chat.person_id,
-            account=way.slug,
-            engine=way.engine,
-            model=model,
-            conversation_id=telling.chat.pk,
-            turn_id=telling.turn.pk,
-            attempt_id=attempt_id,
-            consent=decision.consent,
-            most=prices.most(way.engine, model, counted, cap, account.known_models),
-            month=ledger.month_of(preferences, telling.turn.started_at or telling.now),
-            now=telling.now,
-            budget_nano=preferences.month_budget_nano,
-            key_limit_nano=ledger.key_limit(
-                own_limit_nano=account.own_limit_nano,
-                key_cap_nano=account.key_cap_nano,
-                key_left_nano=account.key_left_nano,
-                key_resets_at=account.key_resets_at,
-                spent_nano=to_nano(way.spent),
-                now=telling.now,
-            ),
-            input_tokens=counted,
-        )
-    except ledger.NoRoom:
-        return None
-    return cap, entry
-
-
-def _left(gathered: Gathered, way: Way) -> Decimal | None:
-    """What this request may cost at most, in USD: the tightest of budget, the key's limits and the chat's cap."""
-    question = gathered.question
-    bounds = []
-    if question.budget.amount is not None:
-        bounds.append(question.budget.amount - question.budget.spent - question.budget.held)
-    if way.own_limit is not None:
-        bounds.append(way.own_limit - way.spent - way.held)
-    if way.cap_left is not None:
-        bounds.append(way.cap_left - way.held)
-    chat = question.chat
-    if chat is not None and chat.cap is not None:
-        bounds.append(chat.cap - chat.spent - chat.held)
-    return min(bounds) if bounds else None
 
 
 def _say(telling: Telling, decision: Decision, handed: handoff.Handed, slug: str) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from conch.engines.base import EngineError, LimitReached
+from conch import tools
+from conch.engines.base import EngineError, LimitReached, Tool
 from conch.models import Attempt, Turn
-from conch.turns import answering, handoff, resting, statements
+from conch.turns import answering, calls, handoff, resting, statements, tokens
 from conch.turns.events import Event
-from conch.turns.gathering import Begun, Gathered, RunSoFar, Telling
+from conch.turns.gathering import Allowed, Begun, Gathered, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
 from routing.decision import decide
 from routing.facts import Needs, Run
@@ -22,10 +23,11 @@ from routing.outcome import Decision
 LOCAL = "local"
 
 
-def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: bool = False) -> Begun | None:
+def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: bool = False) -> Begun | Allowed | None:
     """Claim a queued turn and ask its route; None where somebody else has it, or it isn't its time yet (R35).
 
-    `waking`: a waiting or capped turn asks again. Where it would wait on, it is left waiting, and no run begins.
+    `waking`: a waiting or capped turn asks again. Where it would wait on, it is left waiting, and no run begins. Calls
+    that the person said yes to run first: what they give is part of what is asked.
     """
     turn = statements.turn_with_chat(turn_id)
     if turn is None or turn.conversation.deleted_at is not None:
@@ -36,10 +38,16 @@ def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: 
         return None
     turn.state, turn.started_at = Turn.State.RUNNING, now
     # Its place is where it was queued: that event opens the run for those who watch it here.
-    return _ask(turn, so_far, now, turn.position, opening=[Event(turn.position, "queued", {})])
+    opening = [Event(turn.position, "queued", {})]
+    yes = calls.allowed(turn.pk) if turn.run > 1 else []
+    if yes:
+        return Allowed(turn.run, opening, yes)
+    return _ask(turn, so_far, now, turn.position, opening=opening)
 
 
-def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | None:
+def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Allowed | None:
+    if turn.waits_for == calls.TOOL and calls.asks(turn.pk):
+        return None
     gathered = _gather(turn, so_far, now, waiting=True)
     decision = decide(gathered.question, now)
     if decision.kind in {"wait", "capped"}:
@@ -62,7 +70,19 @@ def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | No
     turn.state, turn.run, turn.position, turn.started_at = Turn.State.RUNNING, turn.run + 1, position, now
     telling = Telling(turn, now, position - 1)
     telling.tell("queued", {})
+    for row in calls.declined(turn.pk, turn.run - 1) if turn.waits_for == calls.TOOL else ():
+        telling.tell("tool", calls.told(row))
+    yes = calls.allowed(turn.pk)
+    if yes:
+        telling.keep()
+        return Allowed(turn.run, telling.events, yes)
     return _follow(telling, gathered, decision, so_far)
+
+
+def after_allowed(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+    """What the person said yes to has run: ask the route, with what that gave."""
+    flush([growth], now)
+    return _again(growth, so_far, now)
 
 
 def after_refusal(
@@ -77,18 +97,18 @@ def after_refusal(
         end_attempt(tried, "refused", now, error)
     else:
         end_attempt(replace(tried, free=True), "passed", now)
-    return _again(tried, growth, so_far, now)
+    return _again(growth, so_far, now)
 
 
 def after_unable(tried: Tried, error: EngineError, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
     """One that carries on couldn't, at no cost: passed over for this run, and the route is asked again (R17)."""
     flush([growth], now)
     end_attempt(replace(tried, free=True), "passed", now, error)
-    return _again(tried, growth, so_far, now)
+    return _again(growth, so_far, now)
 
 
-def _again(tried: Tried, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
-    turn = statements.turn_with_chat(tried.turn_id)
+def _again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+    turn = statements.turn_with_chat(growth.turn_id)
     if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
         return None
     return _ask(turn, so_far, now, growth.position)
@@ -118,14 +138,24 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
     labels = {way.slug: way.label for way in question.ways} | {LOCAL: question.local.model.label}
     said = handoff.history(turn, labels)
     instructions = turn.conversation.instructions
+    offered = _tools(turn)
+    beside = tokens.of_tools(offered) if offered else 0
     needs = Needs(
-        tools=bool(turn.conversation.tools),
+        tools=bool(offered),
         images=bool(said[-1].images),
         older_images=any(one.images for one in said[:-1]),
-        tokens=handoff.length(said, instructions),
-        newest_tokens=handoff.length(said[-1:], instructions),
+        tokens=handoff.length(said, instructions) + beside,
+        newest_tokens=handoff.length(said[-1:], instructions) + beside,
     )
-    return Gathered(said, measured(question, needs), labels)
+    return Gathered(said, measured(question, needs), labels, offered, beside)
+
+
+def _tools(turn: Turn) -> tuple[Tool, ...]:
+    """What this chat may use now; a tool that the person never lets run isn't there at all."""
+    if not turn.conversation.tools:
+        return ()
+    found = tools.offered(turn.conversation.person_id, turn.conversation.tools)
+    return tuple(Tool(one.name, one.description, one.schema) for one in found)
 
 
 def would_answer(turn: Turn, account: str, now: datetime) -> tuple[Decision, str]:

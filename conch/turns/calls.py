@@ -131,6 +131,11 @@ def asks(turn_id: int) -> list[ToolCall]:
     return list(ToolCall.objects.filter(turn_id=turn_id, state=ToolCall.State.ASKED, forgotten=False).order_by("pk"))
 
 
+def declined(turn_id: int, run: int) -> list[ToolCall]:
+    """The calls of that run that the person said no to."""
+    return list(ToolCall.objects.filter(turn_id=turn_id, run=run, state=ToolCall.State.DECLINED).order_by("pk"))
+
+
 def leave(turn_id: int, now: datetime) -> None:
     """Nobody waits for what still runs: what came of it isn't known."""
     running = ToolCall.objects.filter(turn_id=turn_id, state=ToolCall.State.RUNNING)
@@ -174,7 +179,7 @@ def answer(person_id: int, turn_id: int, call_id: int, allow: str, now: datetime
         return False
     # Whoever looks next wakes it, should this process end here.
     resting = Turn.objects.filter(pk=turn.pk, state=Turn.State.WAITING, waits_for=TOOL)
-    return bool(resting.update(wake_at=now, unattended=False))
+    return bool(resting.update(wake_at=now))
 
 
 def told(row: ToolCall) -> dict[str, Any]:

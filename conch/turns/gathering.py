@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from conch.copy import lines
 from conch.copy.clock import UTC, Viewer
-from conch.engines.base import Access, EngineError, LimitReached, Rejected, Request, SignedOut
-from conch.models import Conversation, Line, Preferences, Turn
+from conch.engines.base import Access, EngineError, LimitReached, Rejected, Request, SignedOut, Tool
+from conch.models import Conversation, Line, Preferences, ToolCall, Turn
 from conch.turns import statements
 from conch.turns.events import Event
 from conch.turns.handoff import Said
@@ -52,7 +52,10 @@ def _with(so_far: RunSoFar, **changed: Any) -> RunSoFar:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who is asked now, with all that the engine needs; `own`: the chat's own account, which starts no switch."""
+    """Who is asked now, with all that the engine needs; `own`: the chat's own account, which starts no switch.
+
+    `consent`: the yes by which it is paid (R27). `reads`: the most tokens that its model takes, where that is known.
+    """
 
     engine: str
     access: Access
@@ -62,6 +65,8 @@ class Asking:
     billing: str
     own: bool
     default_model: str = ""
+    consent: str = ""
+    reads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,15 @@ class Begun:
     question: Question
     asked: Asking | None = None
     following: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The turn is claimed; first the calls run that the person said yes to, then its route is asked."""
+
+    run: int
+    events: list[Event]
+    calls: list[ToolCall]
 
 
 class Telling:
@@ -142,8 +156,13 @@ def viewer_of(person_id: int, now: datetime) -> Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The chat as it may be sent, with the question that the route answers."""
+    """The chat as it may be sent, with the question that the route answers, and the tools that it may use.
+
+    `beside`: the tokens of those tools, which go along with whatever is sent.
+    """
 
     said: list[Said]
     question: Question
     labels: dict[str, str]
+    tools: tuple[Tool, ...] = ()
+    beside: int = 0
