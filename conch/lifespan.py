@@ -1,4 +1,4 @@
-"""The life of a serving process: the worker beside it, and its turns brought to an end before it goes.
+"""The life of a serving process: the worker beside it, and its turns and tool servers brought to an end before it goes.
 
 Django has no lifespan of its own; this stands before it.
 """
@@ -15,6 +15,7 @@ from conch.engines.registry import engine, engines_in_use, paths
 from conch.ledger import prices
 from conch.models import Account
 from conch.tasks import routines
+from conch.tools import sessions
 from conch.turns.run import all_ended, begin_no_more, interrupt_all
 from conch.turns.worker import work
 from conch.turns.writing import keep_writing
@@ -49,6 +50,7 @@ async def _live(receive: Any, send: Any) -> None:
     warming.cancel()
     stop.set()
     await end_turns()
+    await sessions.end_all()
     for task in beside:
         task.cancel()
     await asyncio.gather(*beside, return_exceptions=True)

@@ -23,7 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 from conch.engines import cli_process_leash
 from conch.engines.base import EngineFault
@@ -82,6 +82,8 @@ def _swept() -> None:
 
 class CliProcess:
     """A program that was started. `lines` come one by one from `next_line`; what it is sent goes out whole."""
+
+    longest_line: ClassVar[int] = LONGEST_LINE
 
     def __init__(self, popen: "subprocess.Popen[bytes]", folder: Folder) -> None:
         self.popen = popen
@@ -160,7 +162,7 @@ class CliProcess:
             return False
         first, *rest = chunk.split(b"\n")
         self._part += first
-        if len(self._part) > LONGEST_LINE:
+        if len(self._part) > self.longest_line:
             raise EngineFault("the program's line never ends")
         if rest:
             self._waiting.append(bytes(self._part))

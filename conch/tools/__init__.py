@@ -3,6 +3,7 @@
 A turn uses only what stands here. A tool's outcome is data: it is shown as such, and can't approve anything.
 """
 
+from conch.tools.calling import Outcome, call
 from conch.tools.offers import Offered, allow_always, offered
 
-__all__ = ["Offered", "allow_always", "offered"]
+__all__ = ["Offered", "Outcome", "allow_always", "call", "offered"]

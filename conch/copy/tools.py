@@ -1,0 +1,67 @@
+"""What is said of MCP servers and their tools: why one can't be reached, what came of a call. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+ASKS_BACK = "The tool asked for more than the call’s arguments. Conch doesn’t answer such questions, so it didn’t run."
+
+_WHY: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "busy": lambda _: "Too many servers are busy right now. Try again in a while.",
+    "cut": lambda _: "It stopped before it had answered.",
+    "ended": lambda trouble: _with_words("Its program ended by itself", trouble),
+    "expired": lambda _: "It forgets its sessions at once.",
+    "gone": lambda _: "This server isn’t connected any more.",
+    "never": lambda _: "This tool is set to never run.",
+    "no_program": lambda trouble: f"There is no program “{trouble['program']}” on this computer.",
+    "no_start": lambda trouble: _with_words("Its program doesn’t start", trouble),
+    "owner_only": lambda _: "Only the owner of this machine may start programs.",
+    "redirected": lambda _: "It redirects elsewhere. Conch follows no redirect: connect the address that it leads to.",
+    "refused": lambda trouble: _with_words("It answered with an error", trouble),
+    "rubbish": lambda _: "It doesn’t answer as an MCP server does.",
+    "sealed": lambda _: (
+        "Its secrets were sealed under another CONCH_SECRET_KEY. "
+        "Put that one into CONCH_OLD_SECRET_KEYS, or connect the server again."
+    ),
+    "signed_out": lambda trouble: (
+        f"It doesn’t accept who asks ({trouble['status']}). Give it the header that it needs."
+    ),
+    "silent": lambda trouble: f"It didn’t answer within {trouble['seconds']} seconds.",
+    "slow": lambda trouble: f"It wasn’t ready within {trouble['seconds']} seconds.",
+    "status": lambda trouble: f"It answers with an error of its own ({trouble['status']}).",
+    "too_much": lambda _: "It answered more than Conch reads.",
+    "unreachable": lambda _: "It can’t be reached.",
+}
+
+
+def why(trouble: Mapping[str, Any]) -> str:
+    """Why a server can't be used, in a sentence or two; nothing where nothing is wrong."""
+    return _WHY[trouble["code"]](trouble) if trouble else ""
+
+
+def call_failed(trouble: Mapping[str, Any], *, sent: bool) -> str:
+    """What a call that came to nothing says. One that was sent may have done something by then."""
+    if trouble["code"] == "refused":
+        return why(trouble)
+    after = "It isn’t known whether this call did anything." if sent else "This call didn’t run."
+    return f"{why(trouble)} {after}"
+
+
+def left_out(kind: str, media_type: str, size: int) -> str:
+    """A part of an outcome that isn't text: that it was there."""
+    of = f" ({media_type[:60]}, {max(1, round(size / 1000)):,} kB)" if media_type else ""
+    return f"[The tool returned {'an' if kind[0] in 'aeiou' else 'a'} {kind}{of}, which isn’t handed on.]"
+
+
+def linked(title: str, address: str) -> str:
+    """A file that an outcome only names."""
+    return f"[{title}: {address}]"
+
+
+def cut(more: int) -> str:
+    """At the end of an outcome that was too long."""
+    return f"\n\n[Cut here: {more:,} characters more.]"
+
+
+def _with_words(what: str, trouble: Mapping[str, Any]) -> str:
+    said = str(trouble.get("said") or "").rstrip(".")
+    return f"{what}: {said}." if said else f"{what}."
