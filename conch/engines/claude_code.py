@@ -1,7 +1,7 @@
 """Claude Code: a Claude plan by the program that the person is signed in to, unmodified (clis.md 3, providers.md 1).
 
-One process a turn; one more that has had none may stand ready for the next (cli_process_spares). It is given the
-chat's history natively: each old message of the person's is sent with `shouldQuery` off and waited for, else all
+A process answers in one chat alone, and may be kept for its next message (cli_process_ready). What it hasn't heard of
+the chat it is given natively: each old message of the person's is sent with `shouldQuery` off and waited for, else all
 answers would land before the questions. No tools, hooks, memory, MCP servers or settings of the person's own, whatever
 their home says; no key of the environment pays (R34).
 """
@@ -23,7 +23,6 @@ from conch.engines.base import (
     Access,
     Billing,
     ConnectBy,
-    Done,
     EngineFault,
     Event,
     Identity,
@@ -38,9 +37,9 @@ from conch.engines.base import (
     Unreachable,
 )
 from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of
-from conch.engines.claude_code_lines import Turn, check_payer
+from conch.engines.claude_code_lines import Before, Turn, check_payer
 from conch.engines.cli_process import CliProcess, Folder
-from conch.engines.cli_process_spares import Spares
+from conch.engines.cli_process_ready import Ready
 from conch.engines.wire_text import clean
 
 STARTED_WITHIN = 60.0  # seconds; cold it takes two, on a busy machine more
@@ -84,23 +83,35 @@ class ClaudeCode:
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now
         self._open: set[Started] = set()
-        self._spares: Spares[Started] = Spares()
+        self._ready: Ready[Started] = Ready()
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
         if request.tools:
             raise Rejected("Claude Code runs no tools of Conch's", reason="tools")
-        path = await asyncio.to_thread(programs.find, self.program)
-        key = (path, access.home, access.base_url, credentials_age(access.home), request.model, request.instructions)
-        start = partial(self._start, path, access, request.model, request.instructions)
-        async with self._ended_after(await self._spares.take(key, start)) as process:
-            _check_account(process.hello, access)
-            await _hand_over(process, request.messages[:-1])
-            async with aclosing(self._answer(process, access, request)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        self._spares.prepare(key, start)  # for the next message; this one has had its turn
-                    yield event
+        async with self._ready.place():
+            path = await asyncio.to_thread(programs.find, self.program)
+            key = (
+                path,
+                access.home,
+                access.base_url,
+                credentials_age(access.home),
+                request.model,
+                request.instructions,
+            )
+            start = partial(self._start, path, access, request.model, request.instructions)
+            history = request.messages[:-1]
+            taken = await self._ready.take(key, request.conversation, history, start)
+            async with self._ended_after(taken.process) as process:
+                process.answer = None
+                _check_account(process.hello, access)
+                await _hand_over(process, history[taken.told :])
+                async with aclosing(self._answer(process, access, request)) as events:
+                    async for event in events:
+                        yield event
+                if process.answer is not None:
+                    self._open.discard(process)
+                    self._ready.keep(taken, (*request.messages, Message("assistant", process.answer)))
 
     async def read_room(self, access: Access) -> Room | None:
         """Every window, ahead of a turn; asks no model. None where the sign-in or the version can't say."""
@@ -136,7 +147,7 @@ class ClaudeCode:
 
     async def close(self) -> None:
         """End what runs."""
-        await self._spares.close()
+        await self._ready.close()
         await asyncio.gather(*(process.ended() for process in list(self._open)))
 
     async def _start(self, path: str, access: Access, model: str = "", instructions: str = "") -> "Started":
@@ -161,15 +172,17 @@ class ClaudeCode:
 
     @asynccontextmanager
     async def _ended_after(self, process: "Started") -> AsyncGenerator["Started", None]:
+        """The process, ended on the way out unless it was kept meanwhile."""
         self._open.add(process)
         try:
             yield process
         finally:
-            process.end()
-            self._open.discard(process)
+            if process in self._open:
+                self._open.discard(process)
+                process.end()
 
     async def _answer(self, process: "Started", access: Access, request: Request) -> AsyncGenerator[Event, None]:
-        turn = Turn(request.model, self.now)
+        turn = Turn(request.model, self.now, before=process.before)
         await process.send({"type": "user", "message": _message(request.messages[-1])})
         try:
             while not turn.ended:
@@ -179,6 +192,7 @@ class ClaudeCode:
                     raise EngineFault(said, cut=True)
                 for event in turn.read(line):
                     yield event
+            process.before, process.answer = turn.after, turn.answer
         except Throttled as error:
             if error.accepted:  # the answer broke off: only its windows say whether for a limit
                 await self._raise_if_full(process, request.model, error)
@@ -202,9 +216,14 @@ class ClaudeCode:
 
 
 class Started(CliProcess):
-    """A Claude Code process. `hello` is what it answered to the first question: its account and its models."""
+    """A Claude Code process. `hello` is what it answered to the first question: its account and its models.
+
+    `answer`: its last one, where that is exactly what the chat was given; `before`: what its next turn goes on from.
+    """
 
     hello: Mapping[str, Any]
+    before = Before()
+    answer: str | None = None
     _asked = 0
 
     async def greet(self) -> None:

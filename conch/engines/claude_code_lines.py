@@ -5,6 +5,7 @@ message is the program speaking, never an answer (LIM-13). Decided by typed even
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -26,10 +27,24 @@ def check_payer(source: Any, *, accepted: bool) -> None:
         raise Rejected(f"Claude Code would pay by {source}, not by the plan", reason="paying", accepted=accepted)
 
 
-class Turn:
-    """What became of one message. `ended` once its result was read."""
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a process has cost so far, in USD, and the windows as it last told them."""
 
-    def __init__(self, model: str, clock: Callable[[], datetime], zone: tzinfo = UTC) -> None:
+    cost: Decimal = Decimal(0)
+    room: Room | None = None
+
+
+class Turn:
+    """What became of one message. `ended` once its result was read.
+
+    The program counts what it cost over all its life, and tells the windows when they change: `before` is what an
+    earlier message of the same process left.
+    """
+
+    def __init__(
+        self, model: str, clock: Callable[[], datetime], zone: tzinfo = UTC, before: Before | None = None
+    ) -> None:
         self.model = model
         self.ended = False
         self.begun = False  # the provider has started to answer: it may count
@@ -42,7 +57,16 @@ class Turn:
         self._answered_by = ""
         self._refusal: dict[str, Any] = {}
         self._limit: Mapping[str, Any] = {}
+        self._before = before or Before()
         self._room: Room | None = None
+        self._cost = self._before.cost
+        # The answer, once it ended as the program itself remembers it; None where a next message can't go on from it.
+        self.answer: str | None = None
+
+    @property
+    def after(self) -> Before:
+        """What this message leaves to the next of the same process."""
+        return Before(self._cost, self._room or self._before.room)
 
     def read(self, line: Mapping[str, Any]) -> list[Event]:
         """The events of one line; unknown ones say nothing. Raises the turn's EngineError when it failed."""
@@ -115,7 +139,9 @@ class Turn:
             events += [Discard()] if shown else []
             events.append(Text(final))
         length = "length" if failed or line.get("stop_reason") == "max_tokens" else ""
-        return [*events, usage, Done(length, self._answered_by or self.model)]
+        self.answer = None if length or self.extra or final != clean("".join(self._said)) else final
+        unchanged = [self._before.room] if self._before.room and self._room is None else []
+        return [*events, *unchanged, usage, Done(length, self._answered_by or self.model)]
 
     def _cut_by_cap(self, line: Mapping[str, Any]) -> bool:
         kinds = {line.get("api_error"), self._refusal.get("api_error"), self._refusal.get("error")}
@@ -149,7 +175,9 @@ class Turn:
         parts = [
             count(said.get(name)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         ]
-        cost = money(line.get("total_cost_usd")) if self.extra else None
+        total = money(line.get("total_cost_usd"))
+        cost = total - self._before.cost if total is not None and self.extra else None
+        self._cost = self._cost if total is None else total
         return Usage(
             input_tokens=None if parts[0] is None else sum(part or 0 for part in parts),
             cached_input_tokens=parts[1],

@@ -1,12 +1,12 @@
 """Codex CLI: a ChatGPT plan by the Codex program, over its app-server (clis.md 2.4, providers.md 3).
 
-The same account as Codex: a reading or a refusal of either is one of both. A turn is an ephemeral thread in a process
-of its own, with the chat's history injected natively; one more that has had no turn may stand ready for the next.
+The same account as Codex: a reading or a refusal of either is one of both. A chat is an ephemeral thread in a process
+of its own, with what it hasn't heard of the chat injected natively; both may be kept for the chat's next message.
 """
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +19,6 @@ from conch.engines.base import (
     Access,
     Billing,
     ConnectBy,
-    Done,
     EngineError,
     EngineFault,
     Event,
@@ -33,7 +32,7 @@ from conch.engines.base import (
     SignedOut,
     Unreachable,
 )
-from conch.engines.cli_process_spares import Spares
+from conch.engines.cli_process_ready import Ready
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
 from conch.engines.codex_cli_server import CodexServer, Home, Refused, command
@@ -59,13 +58,14 @@ class CodexCli:
     official_base_url: ClassVar[str] = "https://chatgpt.com/backend-api"
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
+    counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
     program: ClassVar[programs.Kind] = programs.CODEX
     signs_in_by: ClassVar[programs.Kind] = programs.CODEX
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.now = now
         self._open: set[CodexServer] = set()
-        self._spares: Spares[CodexServer] = Spares()
+        self._ready: Ready[CodexServer] = Ready()
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
@@ -120,36 +120,51 @@ class CodexCli:
 
     async def close(self) -> None:
         """End what runs."""
-        await self._spares.close()
+        await self._ready.close()
         await asyncio.gather(*(server.ended() for server in list(self._open)))
 
     async def _turn(self, access: Access, request: Request) -> AsyncGenerator[Event, None]:
-        async with self._server(access, for_a_turn=True) as server:
-            thread = await _thread(server, request)
-            async with aclosing(self._answer(server, thread, request)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        self._spares.prepare(*server.made_by)  # for the next message; this one has had its turn
-                    yield event
+        key, start = await self._way(access)
+        asked_as = (request.model, request.instructions)
+        async with self._ready.place():
+            taken = await self._ready.take(key, request.conversation, request.messages[:-1], start, asked_as)
+            async with self._ended_after(taken.process, access) as server:
+                server.answer = None
+                await _hand_over(server, request, taken.told)
+                async with aclosing(self._answer(server, request)) as events:
+                    async for event in events:
+                        yield event
+                if server.answer is not None:
+                    self._open.discard(server)
+                    self._ready.keep(taken, (*request.messages, Message("assistant", server.answer)))
 
     @asynccontextmanager
-    async def _server(self, access: Access, *, for_a_turn: bool = False) -> AsyncGenerator[CodexServer, None]:
-        """A server that speaks for this very sign-in, ended on the way out."""
+    async def _server(self, access: Access) -> AsyncGenerator[CodexServer, None]:
+        """A server that speaks for this very sign-in, for a question that is no turn."""
+        _, start = await self._way(access)
+        async with self._ended_after(await start(), access) as server:
+            yield server
+
+    async def _way(self, access: Access) -> tuple[Hashable, Callable[[], Awaitable[CodexServer]]]:
+        """How a server for that sign-in is started, and what tells it from others."""
         path = await asyncio.to_thread(programs.find, self.program)
         await self._signed_in(access)
         auth, base = folder_of(access.home) / AUTH_FILE, self._base(access)
-        key, start = (path, base, str(auth), auth.stat().st_mtime_ns), partial(_started, path, base, auth)
-        server = await (self._spares.take(key, start) if for_a_turn else start())
-        server.made_by = key, start
+        return (path, base, str(auth), auth.stat().st_mtime_ns), partial(_started, path, base, auth)
+
+    @asynccontextmanager
+    async def _ended_after(self, server: CodexServer, access: Access) -> AsyncGenerator[CodexServer, None]:
+        """The server, ended on the way out unless it was kept meanwhile."""
         self._open.add(server)
         try:
             yield server
         except Unreachable as error:
-            error.host = error.host or urlsplit(base).hostname or ""
+            error.host = error.host or urlsplit(self._base(access)).hostname or ""
             raise
         finally:
-            server.end()
-            self._open.discard(server)
+            if server in self._open:
+                self._open.discard(server)
+                server.end()
 
     async def _signed_in(self, access: Access) -> Tokens:
         """The sign-in as it is now, renewed where it has run out. Raises SignedOut, Rejected where a key would pay."""
@@ -165,12 +180,14 @@ class CodexCli:
                 tokens = await asyncio.to_thread(codex_renewal.renew, folder, tokens, access.base_url)
         return tokens
 
-    async def _answer(self, server: CodexServer, thread: str, request: Request) -> AsyncGenerator[Event, None]:
-        turn = Turn(request.model, self.now)
+    async def _answer(self, server: CodexServer, request: Request) -> AsyncGenerator[Event, None]:
         try:
-            started = await server.ask("turn/start", {"threadId": thread, "input": _input(request.messages[-1])})
+            question = {"threadId": server.thread, "input": _input(request.messages[-1])}
+            started = (await server.ask("turn/start", question)).get("turn")
         except Refused as error:
             raise _at_start(error) from error
+        name = str(started.get("id") or "") if isinstance(started, Mapping) else ""
+        turn = Turn(request.model, self.now, name, server.used)
         try:
             while not turn.ended:
                 notice = await server.next_notice()
@@ -181,7 +198,8 @@ class CodexCli:
                     yield event
         finally:
             if not turn.ended:
-                await _interrupt(server, thread, started)
+                await _interrupt(server, name)
+        server.used, server.answer = turn.used, turn.answer
         if turn.failed is not None:
             raise turn.why(await self._windows_after(server) if turn.failed.needs_windows else None)
 
@@ -227,9 +245,21 @@ async def _check_payer(server: CodexServer) -> None:
         raise Rejected(f"Codex would pay by {method}, not by the plan", reason="paying")
 
 
-async def _thread(server: CodexServer, request: Request) -> str:
-    """A thread that nobody keeps, with the chat so far in it."""
-    params = {
+async def _hand_over(server: CodexServer, request: Request, told: int) -> None:
+    """What its thread hasn't heard of the chat; a thread that nobody keeps, where it has none yet."""
+    try:
+        if not server.thread:
+            thread = (await server.ask("thread/start", _thread(server, request))).get("thread")
+            server.thread = str(thread.get("id") or "") if isinstance(thread, Mapping) else ""
+        items = [_item(message) for message in request.messages[told:-1]]
+        if items:
+            await server.ask("thread/inject_items", {"threadId": server.thread, "items": items})
+    except Refused as error:
+        raise _at_start(error) from error
+
+
+def _thread(server: CodexServer, request: Request) -> dict[str, Any]:
+    return {
         "model": request.model,
         "cwd": str(server.folder.work),
         "approvalPolicy": "never",
@@ -238,15 +268,6 @@ async def _thread(server: CodexServer, request: Request) -> str:
         "environments": [],
         "baseInstructions": clean(request.instructions) or "You are a helpful assistant.",
     }
-    try:
-        thread = (await server.ask("thread/start", params)).get("thread")
-        name = str(thread.get("id") or "") if isinstance(thread, Mapping) else ""
-        items = [_item(message) for message in request.messages[:-1]]
-        if items:
-            await server.ask("thread/inject_items", {"threadId": name, "items": items})
-    except Refused as error:
-        raise _at_start(error) from error
-    return name
 
 
 def _at_start(error: Refused) -> EngineError:
@@ -255,11 +276,10 @@ def _at_start(error: Refused) -> EngineError:
     return EngineFault(error.message, accepted=False)
 
 
-async def _interrupt(server: CodexServer, thread: str, started: Mapping[str, Any]) -> None:
+async def _interrupt(server: CodexServer, turn: str) -> None:
     """Stop what it is doing; the end of the process follows."""
-    turn = started.get("turn")
-    name = turn.get("id") if isinstance(turn, Mapping) else None
-    await server.send({"id": "stop", "method": "turn/interrupt", "params": {"threadId": thread, "turnId": name}})
+    params = {"threadId": server.thread, "turnId": turn}
+    await server.send({"id": "stop", "method": "turn/interrupt", "params": params})
 
 
 def _item(message: Message) -> dict[str, Any]:

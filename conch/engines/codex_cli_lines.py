@@ -54,10 +54,19 @@ def _slot(window: Any) -> dict[str, Any] | None:
 
 
 class Turn:
-    """What became of one message. `failed` says how, once it did; `ended` once it is over."""
+    """What became of one message. `failed` says how, once it did; `ended` once it is over.
 
-    def __init__(self, model: str, clock: Callable[[], datetime]) -> None:
+    `name` is the program's own for this turn: what is still said of another is passed over. The thread counts tokens
+    from its first message on: `before` is what earlier ones used, `used` what all have with this one.
+    """
+
+    def __init__(self, model: str, clock: Callable[[], datetime], name: str = "", before: Usage | None = None) -> None:
         self.model = model
+        self.used = before or Usage()
+        # The answer, once it ended as the thread itself remembers it; None where a next message can't go on from it.
+        self.answer: str | None = None
+        self._name = name
+        self._before = self.used
         self.ended = False
         self.failed: Failed | None = None
         self.room: Room | None = None
@@ -76,6 +85,8 @@ class Turn:
     def read(self, notice: Mapping[str, Any]) -> list[Event]:
         """The events of one notice; unknown ones say nothing."""
         params = notice.get("params")
+        if isinstance(params, Mapping) and self._name and params.get("turnId") not in {None, self._name}:
+            return []
         reads: Callable[[Mapping[str, Any]], list[Event]] | None = {
             "item/agentMessage/delta": self._delta,
             "item/completed": self._completed,
@@ -118,11 +129,12 @@ class Turn:
         total = used.get("total") if isinstance(used, Mapping) else None
         if not isinstance(total, Mapping):
             return []
+        self.used, before = _counted(total), self._before
         self._usage = Usage(
-            input_tokens=count(total.get("inputTokens")),
-            cached_input_tokens=count(total.get("cachedInputTokens")),
-            cache_write_tokens=count(total.get("cacheWriteInputTokens")),
-            output_tokens=count(total.get("outputTokens")),
+            input_tokens=_more(self.used.input_tokens, before.input_tokens),
+            cached_input_tokens=_more(self.used.cached_input_tokens, before.cached_input_tokens),
+            cache_write_tokens=_more(self.used.cache_write_tokens, before.cache_write_tokens),
+            output_tokens=_more(self.used.output_tokens, before.output_tokens),
         )
         return [self._usage]
 
@@ -153,6 +165,8 @@ class Turn:
         events = [event for item in turn.get("items") or () for event in self._completed({"item": item})]
         if not self.text:
             raise EngineFault("Codex answered nothing")
+        # Several messages of one answer are one to the chat, and several to the thread.
+        self.answer = self.text if len(self._items) == 1 and not self._extra else None
         return [*events, *self._paid(), Done("", self.model)]
 
     def _cut_by_cap(self) -> list[Event]:
@@ -185,6 +199,19 @@ class Turn:
         """The error of a turn that failed. `read`: the windows as read after it, where they were asked for."""
         assert self.failed is not None
         return refusal(self.failed, self.room, read, self.reached, self._clock())
+
+
+def _counted(total: Mapping[str, Any]) -> Usage:
+    return Usage(
+        input_tokens=count(total.get("inputTokens")),
+        cached_input_tokens=count(total.get("cachedInputTokens")),
+        cache_write_tokens=count(total.get("cacheWriteInputTokens")),
+        output_tokens=count(total.get("outputTokens")),
+    )
+
+
+def _more(now: int | None, before: int | None) -> int | None:
+    return None if now is None else max(0, now - (before or 0))
 
 
 def is_full(room: Room | None) -> bool:

@@ -7,13 +7,13 @@ off, and nothing is to be written there (design.md, Engines). Every setting is a
 
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from conch.engines.base import EngineFault
+from conch.engines.base import EngineFault, Usage
 from conch.engines.cli_process import CliProcess, Folder
 from conch.engines.codex_home import AUTH_FILE
 
@@ -30,6 +30,8 @@ SETTINGS = (
     "include_environment_context=false",
     "include_permissions_instructions=false",
     "include_apps_instructions=false",
+    # A long chat is cut by Conch, never summed up by another model call (R31, R34).
+    f"model_auto_compact_token_limit={2**62}",
     "analytics.enabled=false",
     "feedback.enabled=false",
     'history.persistence="none"',
@@ -101,10 +103,16 @@ def command(path: str, base: str) -> list[str]:
 
 
 class CodexServer(CliProcess):
-    """One app-server. Notifications that come while an answer is awaited are kept, in order, for `next_notice`."""
+    """One app-server. Notifications that come while an answer is awaited are kept, in order, for `next_notice`.
+
+    `thread`: the chat's, once it has one; `used`: what that has used so far; `answer`: its last one, where that is
+    exactly what the chat was given.
+    """
 
     _asked = 0
-    made_by: tuple[Hashable, Callable[[], Awaitable["CodexServer"]]]  # what another like it takes
+    thread = ""
+    used = Usage()
+    answer: str | None = None
 
     async def greet(self) -> None:
         """Shake hands. Raises EngineFault."""

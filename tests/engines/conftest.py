@@ -4,7 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.engines.plans import plan
 from tests.engines.provider import Provider
+
+__all__ = ["plan"]
 
 NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)
 

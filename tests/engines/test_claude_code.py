@@ -221,18 +221,18 @@ async def test_a_secret_of_one_chat_is_in_no_request_of_another(claude, access, 
     assert "plugh" not in str(others[0].json)
 
 
-async def test_the_next_message_finds_a_program_ready_that_has_had_no_turn(claude, access, simulator, bob):
+async def test_another_chats_message_finds_a_program_ready_that_has_had_no_turn(claude, access, simulator, bob):
     """One only, ended with the engine."""
     bob.replies("Noted.", times=3)
     await heard(claude.reply(access, ask("The word is xyzzy.")))
-    await asyncio.gather(*claude._spares._starting.values())
-    (spare,) = claude._spares._ready.values()
+    await asyncio.gather(*claude._ready._starting.values())
+    (spare,) = claude._ready._idle
     assert spare.process.runs
     await heard(claude.reply(access, ask("Which word?")))
     assert not spare.process.runs
     assert "xyzzy" not in str(simulator.requests(bob.secret)[1].json)
     await claude.close()
-    assert claude._spares._ready == {}
+    assert claude._ready._idle == []
 
 
 async def test_leaving_ends_the_program_and_stops_the_provider(claude, access, simulator, bob):

@@ -226,6 +226,23 @@ def test_con_04_extra_usage_is_paid_and_leaves_no_room():
     assert (window.name, window.used_percent, window.resets_at) == ("5-hour", 100, SIX)
 
 
+def test_a_process_that_was_kept_counts_on_from_what_it_cost_before():
+    """R32: its total is of all its life. What it told of the windows stands until it tells of a change."""
+    first = Turn("sonnet", lambda: NOW)
+    for line in [payload("claude_code/event_warning_weekly.json"), *answered("Six.", total_cost_usd=0.5)]:
+        first.read(line)
+    assert first.answer == "Six."
+    second, events = Turn("sonnet", lambda: NOW, before=first.after), []
+    for line in answered("Seven.", total_cost_usd=0.75):
+        events += second.read(line)
+    assert only(events, Room) == [first.after.room]
+    third, events = Turn("sonnet", lambda: NOW, before=second.after), []
+    for line in [payload("claude_code/event_rejected_but_using_overage.json"), *answered("8.", total_cost_usd=1)]:
+        events += third.read(line)
+    assert only(events, Usage)[-1].cost == Decimal("0.25")
+    assert third.answer is None  # paid for: its process goes on with nothing
+
+
 def test_a_rejection_that_was_answered_all_the_same_was_stale():
     """providers.md 1.3."""
     events, error = heard([payload("claude_code/event_rejected_stale.json"), *answered("Six.")])
