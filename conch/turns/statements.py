@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import Case, F, QuerySet, TextField, When
 from django.db.models.functions import Length, Substr
 
 from conch.models import Account, Attachment, Conversation, Line, Person, ToolCall, Turn
@@ -52,7 +52,8 @@ def _call_rows(conversation_id: int, pk: int) -> "QuerySet[ToolCall, Any]":
     rows = ToolCall.objects.filter(
         turn__conversation_id=conversation_id, turn__replaced_by=None, forgotten=False, state__in=ToolCall.ENDS
     )
-    whole = Case(When(turn_id=pk, then=F("outcome")), default=Substr("outcome", 1, OLDER_OUTCOME))
+    beginning = Substr("outcome", 1, OLDER_OUTCOME, output_field=TextField())
+    whole = Case(When(turn_id=pk, then=F("outcome")), default=beginning, output_field=TextField())
     return rows.order_by("pk").values_list("turn_id", "name", "arguments", "state", whole, Length("outcome"))
 
 
