@@ -6,6 +6,7 @@ from typing import Any
 
 from conch.models import Account, Conversation, Line, Turn, TurnEvent
 from conch.money import to_nano
+from conch.turns import calls
 from conch.turns.accept import again, next_queued, turn_of
 from conch.turns.errors import NotHere, NotNow
 from routing.outcome import Decision
@@ -34,6 +35,7 @@ def stop(person_id: int, turn_id: int, now: datetime) -> int | None:
     )
     if not stopped:
         return None
+    calls.close(turn_id, now)
     TurnEvent.objects.create(turn_id=turn_id, run=turn.run, position=position, kind="stopped", data={})
     Line.objects.filter(turn_id=turn_id, kind__in=["limit.waiting", "limit.capped"]).delete()
     return next_queued(turn.conversation_id)
@@ -46,7 +48,8 @@ def retry(person_id: int, turn_id: int, now: datetime) -> bool:
         return True
     if turn.state in Turn.ENDS:
         _check_latest(turn)
-        again(turn, now)
+        if again(turn, now):
+            calls.forget(turn.pk, now)
     return False
 
 
@@ -78,7 +81,11 @@ def answer_with(person_id: int, turn_id: int, account: str, now: datetime) -> bo
         raise NotNow(
             "cannot_answer", _what_would_help(decision, account, label, own=account == turn.conversation.account)
         )
-    return again(turn, now, once=account)
+    begun = again(turn, now, once=account)
+    if begun:
+        # What tools gave stays: only Try again runs them again (R17). What asks is asked by who answers now.
+        calls.close(turn.pk, now)
+    return begun
 
 
 def _what_would_help(decision: Decision, account: str, label: str, *, own: bool) -> str:

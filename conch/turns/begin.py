@@ -15,6 +15,7 @@ from conch.turns import answering, calls, handoff, resting, statements, tokens
 from conch.turns.events import Event
 from conch.turns.gathering import Allowed, Begun, Gathered, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
+from conch.turns.waiting import TOOL
 from routing.decision import decide
 from routing.facts import Needs, Run
 from routing.known import measured, question_for_turn
@@ -46,7 +47,7 @@ def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: 
 
 
 def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Allowed | None:
-    if turn.waits_for == calls.TOOL and calls.asks(turn.pk):
+    if turn.waits_for == TOOL and calls.asks(turn.pk):
         return None
     gathered = _gather(turn, so_far, now, waiting=True)
     decision = decide(gathered.question, now)
@@ -70,7 +71,7 @@ def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Al
     turn.state, turn.run, turn.position, turn.started_at = Turn.State.RUNNING, turn.run + 1, position, now
     telling = Telling(turn, now, position - 1)
     telling.tell("queued", {})
-    for row in calls.declined(turn.pk, turn.run - 1) if turn.waits_for == calls.TOOL else ():
+    for row in calls.declined(turn.pk, turn.run - 1) if turn.waits_for == TOOL else ():
         telling.tell("tool", calls.told(row))
     yes = calls.allowed(turn.pk)
     if yes:
@@ -82,7 +83,7 @@ def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Al
 def after_allowed(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
     """What the person said yes to has run: ask the route, with what that gave."""
     flush([growth], now)
-    return _again(growth, so_far, now)
+    return again(growth, so_far, now)
 
 
 def after_refusal(
@@ -97,17 +98,18 @@ def after_refusal(
         end_attempt(tried, "refused", now, error)
     else:
         end_attempt(replace(tried, free=True), "passed", now)
-    return _again(growth, so_far, now)
+    return again(growth, so_far, now)
 
 
 def after_unable(tried: Tried, error: EngineError, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
     """One that carries on couldn't, at no cost: passed over for this run, and the route is asked again (R17)."""
     flush([growth], now)
     end_attempt(replace(tried, free=True), "passed", now, error)
-    return _again(growth, so_far, now)
+    return again(growth, so_far, now)
 
 
-def _again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+def again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+    """Ask the route again within the run; None where the turn runs no more, or elsewhere."""
     turn = statements.turn_with_chat(growth.turn_id)
     if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
         return None

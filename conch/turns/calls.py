@@ -18,8 +18,8 @@ from conch.models import ToolCall, Turn
 from conch.tools import Offered
 from conch.turns.accept import turn_of
 from conch.turns.errors import NotHere
+from conch.turns.waiting import TOOL
 
-TOOL = "tool"  # what a turn waits for while a call asks
 ALWAYS, NO = "always", "no"
 
 NOT_KNOWN = "It isn't known whether this call finished. It is not run again for this message."
@@ -30,10 +30,11 @@ LONG_OUTCOME = 10_000  # characters of an outcome that go into an event
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A call as it stands; with `offered` it is this process that runs it now."""
+    """A call as it stands; with `offered` it is this process that runs it now, for that person."""
 
     row: ToolCall | None = None
     offered: Offered | None = None
+    person_id: int = 0
 
     @property
     def asks(self) -> bool:
@@ -93,7 +94,7 @@ def take(turn_id: int, run: int, account: str, name: str, arguments: Mapping[str
             state=ToolCall.State.ASKED,
             asked_at=now,
         )
-    return _begun(row, offered, now)
+    return _begun(row, offered, turn.conversation.person_id, now)
 
 
 def _offered(turn: Turn, name: str) -> Offered | None:
@@ -101,13 +102,13 @@ def _offered(turn: Turn, name: str) -> Offered | None:
     return next((one for one in tools.offered(chat.person_id, chat.tools) if one.name == name), None)
 
 
-def _begun(row: ToolCall, offered: Offered, now: datetime) -> Taken:
+def _begun(row: ToolCall, offered: Offered, person_id: int, now: datetime) -> Taken:
     """Run it now where it may; one that the person allowed, or always allows, needs no other word."""
     if row.state != ToolCall.State.ALLOWED and offered.permission != ALWAYS:
         return Taken(row)
     ToolCall.objects.filter(pk=row.pk).update(state=ToolCall.State.RUNNING, started_at=now)
     row.state, row.started_at = ToolCall.State.RUNNING, now
-    return Taken(row, offered)
+    return Taken(row, offered, person_id)
 
 
 def _ended(row: ToolCall, state: ToolCall.State, outcome: str, now: datetime) -> ToolCall:
@@ -145,6 +146,12 @@ def leave(turn_id: int, now: datetime) -> None:
 def ask_no_more(turn_id: int) -> None:
     """Whoever asks now may ask again: calls that wait for a word are as if they had not been."""
     ToolCall.objects.filter(turn_id=turn_id, state=ToolCall.State.ASKED).delete()
+
+
+def close(turn_id: int, now: datetime) -> None:
+    """The turn has come to an end: nothing of it runs or asks on."""
+    leave(turn_id, now)
+    ask_no_more(turn_id)
 
 
 def forget(turn_id: int, now: datetime) -> None:

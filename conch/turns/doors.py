@@ -9,7 +9,7 @@ from typing import Any
 from conch.db import look, step
 from conch.engines.base import Image
 from conch.models import Turn
-from conch.turns import actions, editing, waiting, worker
+from conch.turns import actions, calls, editing, waiting, worker
 from conch.turns.accept import accept, checked
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.run import start, stop_here
@@ -76,6 +76,13 @@ async def answer_with(person_id: int, turn_id: int, account: str, clock: Clock =
     """That account answers this message now; for a key, a yes for this message alone (R27)."""
     if await step(actions.answer_with, person_id, turn_id, account, clock.now()):
         start(turn_id, clock=clock)
+    return await _turn(person_id, turn_id)
+
+
+async def allow(person_id: int, turn_id: int, call_id: int, word: str, clock: Clock = SYSTEM) -> Turn:
+    """The person's word on a call that asks: "once", "always" or "no"; the turn goes on once every call has one."""
+    if await step(calls.answer, person_id, turn_id, call_id, word, clock.now()):
+        start(turn_id, waking=True, clock=clock)
     return await _turn(person_id, turn_id)
 
 

@@ -44,7 +44,7 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
         if end_attempt(tried, state, now, error):
             ask_again(turn.conversation.person_id, now)
     cost = sum_of_costs(turn.pk)
-    usage = (tried.usage if tried is not None else None) or Usage()
+    usage = tried.used if tried is not None else Usage()
     kind, data = _last(turn, end, tried, usage, cost, now)
     last = Event(growth.position + 1, kind, data)
     columns = {

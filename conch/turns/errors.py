@@ -1,4 +1,6 @@
-"""How an action on a turn or chat can be refused."""
+"""How an action on a turn or chat can be refused, and how a turn can fail by itself."""
+
+from conch.engines.base import EngineFault
 
 
 class TurnError(Exception):
@@ -25,3 +27,10 @@ class TooMuch(TurnError):
         super().__init__(text)
         self.text = text
         self.large = large
+
+
+class Unending(EngineFault):
+    """The model goes on asking for tools without an end: the turn is ended, with what had arrived."""
+
+    def __init__(self) -> None:
+        super().__init__("it asked for tools again and again", accepted=True)

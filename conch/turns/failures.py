@@ -17,6 +17,7 @@ from conch.engines.base import (
     Throttled,
     Unreachable,
 )
+from conch.turns.errors import Unending
 from routing.choices import grouped, named
 from routing.outcome import Offer
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # Codes that are decided before anything is sent come from routing: signed_out, no_account, cannot_carry_tools,
 # cannot_carry_images, too_long, no_room, offline, no_model, held.
 CUT, FAULT, OURS, INTERRUPTED = "cut", "provider_error", "internal", "interrupted"
+UNENDING = "too_many_calls"
 THROTTLED, OVERLOADED, UNREACHABLE, SIGNED_OUT = "throttled", "overloaded", "unreachable", "signed_out"
 REJECTED = {
     "model_gone": "model_gone",
@@ -48,13 +50,15 @@ def code_of(error: EngineError) -> str:
     """The failure's code for an engine's error."""
     if isinstance(error, Rejected):
         return REJECTED.get(error.reason, "rejected")
+    if isinstance(error, Unending):
+        return UNENDING
     if isinstance(error, EngineFault):
         return CUT if error.cut else FAULT
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), FAULT)
 
 
-def of(error: EngineError, begun: "Begun") -> dict[str, Any]:
-    """The failure of a turn whose engine couldn't answer."""
+def of(error: EngineError, begun: "Begun", *, after_tools: bool = False) -> dict[str, Any]:
+    """The failure of a turn whose engine couldn't answer; `after_tools`: tools had run for it already."""
     asked = begun.asked
     assert asked is not None
     return {
@@ -65,6 +69,7 @@ def of(error: EngineError, begun: "Begun") -> dict[str, Any]:
         "billing": asked.billing,
         "said": error.said[:500],
         "charged": error.accepted and asked.billing == "key",
+        "after_tools": after_tools,
         "offers": offers(begun),
     }
 
@@ -83,9 +88,9 @@ def offers(begun: "Begun") -> list[dict[str, Any]]:
     return found
 
 
-def interrupted(begun: "Begun") -> dict[str, Any]:
+def interrupted(begun: "Begun | None") -> dict[str, Any]:
     """The failure of a turn whose process ended."""
-    asked = begun.asked
+    asked = begun.asked if begun is not None else None
     billing = asked.billing if asked is not None else ""
     return {
         "code": INTERRUPTED,

@@ -17,6 +17,7 @@ from conch.turns.events import Event
 
 LEASE = timedelta(seconds=20)
 SAME_READING = timedelta(seconds=15)
+NOTHING = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,21 @@ class Tried:
     usage: Usage | None = None
     rooms: tuple[Room, ...] = ()
     text: str = ""
-    # Nothing that the provider could charge for has happened.
+    # Nothing that the provider could charge for has happened in its latest round.
     free: bool = False
+    # Of the rounds before the latest: what they used, and cost in nanodollars (None: unknown). The text of the latest.
+    earlier: Usage = NOTHING
+    spent: int | None = 0
+    latest: str | None = None
     # As the route saw the account: it had refused before, or its sign-in was not known to be well.
     passed_over: bool = True
     unwell: bool = True
+
+    @property
+    def used(self) -> Usage:
+        """What all of its rounds used together."""
+        latest = self.usage or NOTHING
+        return latest if self.earlier is NOTHING else plus(self.earlier, latest)
 
 
 def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
@@ -80,7 +91,8 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
     estimated where the provider didn't say.
     """
     usage = tried.usage or Usage()
-    cost = _settle(tried, usage, state, now)
+    latest = _settle(tried, usage, state, now)
+    cost = None if latest is None or tried.spent is None else tried.spent + latest
     refusal = error if isinstance(error, LimitReached) else None
     said: dict[str, Any] = {"said": error.said[:2000]} if error is not None else {}
     if refusal is not None and tried.account_id is not None:
@@ -97,8 +109,8 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
         said |= {"refusal_kind": kind, "refusal_until": kept.until}
     columns = {
         "partial": "" if state == "done" else tried.text,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
+        "input_tokens": tried.used.input_tokens,
+        "output_tokens": tried.used.output_tokens,
         "cost_nano": cost,
     }
     statements.end_attempt(tried.attempt_id, state, columns | said, now)
@@ -140,13 +152,25 @@ def _note_sign_in(tried: Tried, state: str, error: EngineError | None) -> None:
 def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None:
     """What the attempt cost, in nanodollars; None where it can't be known."""
     if tried.entry_id is None:
-        return _extra(tried, usage, now)
+        return _extra(tried, tried.used, now)
     if tried.free and usage.output_tokens is None and usage.cost is None:
         ledger.release(tried.entry_id)
         return 0
     if state == "done":
         return ledger.settle(tried.entry_id, usage, now)
-    return ledger.settle(tried.entry_id, at_least(usage, tried.text), now, estimated=True)
+    said = tried.text if tried.latest is None else tried.latest
+    return ledger.settle(tried.entry_id, at_least(usage, said), now, estimated=True)
+
+
+def plus(one: Usage, other: Usage) -> Usage:
+    """Both together; what neither said stays unsaid."""
+
+    def both(name: str) -> Any:
+        said = [value for value in (getattr(one, name), getattr(other, name)) if value is not None]
+        return sum(said) if said else None
+
+    figures = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "cost")
+    return Usage(**{name: both(name) for name in figures}, extra=one.extra or other.extra)
 
 
 def at_least(usage: Usage, text: str) -> Usage:

@@ -9,7 +9,7 @@ from conch import ledger
 from conch.copy.clock import Viewer
 from conch.engines.base import Usage
 from conch.models import Account, Attempt, Conversation, Entry, Turn, TurnEvent
-from conch.turns import failures
+from conch.turns import calls, failures
 from conch.turns.accept import next_queued
 from conch.turns.gathering import viewer_of
 from conch.turns.process import is_gone
@@ -51,6 +51,7 @@ def interrupt(turn_id: int, now: datetime) -> int | None:
         turn_id=turn_id, run=turn.run, position=position, kind="interrupted", data=failures.said(failure, viewer)
     )
     _settle(turn, now)
+    calls.leave(turn.pk, now)
     Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
     return next_queued(turn.conversation_id)
 
@@ -72,9 +73,11 @@ def _settle(turn: Turn, now: datetime) -> None:
     """Settle what its unfinished attempts hold, by what had arrived, as an estimate."""
     for attempt in Attempt.objects.filter(turn_id=turn.pk, ended_at=None):
         entry = Entry.objects.filter(attempt=attempt.pk, state=Entry.State.HELD).values_list("pk", flat=True).first()
-        cost: int | None = 0
         if entry is not None:
-            cost = ledger.settle(entry, at_least(Usage(), turn.answer), now, estimated=True)
+            ledger.settle(entry, at_least(Usage(), turn.answer), now, estimated=True)
+        # Rounds of tools that had ended before were settled then.
+        costs = list(Entry.objects.filter(attempt=attempt.pk).values_list("cost_nano", flat=True))
+        cost = None if None in costs else sum(cost for cost in costs if cost is not None)
         Attempt.objects.filter(pk=attempt.pk).update(
             state="interrupted", partial=turn.answer, cost_nano=cost, ended_at=now
         )

@@ -7,7 +7,6 @@ and record.py; no transaction is open while a provider is asked.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -16,36 +15,33 @@ from django.db import InterfaceError, OperationalError
 
 from conch.db import step
 from conch.engines.base import (
-    Discard,
-    Done,
     EngineError,
     EngineFault,
-    Event,
+    Held,
     LimitReached,
-    Progress,
     Rejected,
-    Room,
     SignedOut,
-    Text,
     Unreachable,
-    Usage,
 )
-from conch.engines.registry import engine
 from conch.log import about
-from conch.turns import failures, offline, pace, pauses
-from conch.turns.begin import after_refusal, after_unable, begin
+from conch.turns import failures, offline
+from conch.turns.asking import wait_for_word
+from conch.turns.begin import after_allowed, after_refusal, after_unable, begin
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.ending import End, Ended, finish
 from conch.turns.events import Event as Told
-from conch.turns.gathering import Asking, Begun, RunSoFar
+from conch.turns.gathering import Allowed, Begun, RunSoFar
+from conch.turns.holding import TooDear
 from conch.turns.live import Live, live_of, open_live
 from conch.turns.process import this_process
 from conch.turns.record import Growth, Tried
+from conch.turns.rounds import after_too_dear
+from conch.turns.streaming import Stream
 from conch.turns.tokens import length as handoff_length
+from conch.turns.toolbox import Toolbox
 
 logger = logging.getLogger("conch.turns")
 
-MOST_CHARACTERS = 2_000_000
 LEAST_AFFORDABLE = 1_000  # output tokens (R34)
 DATABASE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together shorter than a lease
 
@@ -107,6 +103,7 @@ class Runner:
         self.dirty = False
         self.closing = False  # the process ends: `interrupted`, not `stopped`
         self.began = monotonic()
+        self.toolbox = Toolbox(self)
 
     @property
     def answer(self) -> str:
@@ -143,38 +140,70 @@ class Runner:
             start(following, clock=self.clock)
 
     async def _run(self) -> int | None:
-        begun = await step(begin, self.live.turn_id, this_process(), self.so_far, self.clock.now(), waking=self.waking)
-        while True:
-            if begun is None:
-                return None
+        begun: Begun | Allowed | int | None = await step(
+            begin, self.live.turn_id, this_process(), self.so_far, self.clock.now(), waking=self.waking
+        )
+        while isinstance(begun, Begun | Allowed):
             self.run_number = begun.run
             self.live.tell_all(begun.events)
-            if begun.asked is None:
+            if isinstance(begun, Allowed):
+                begun = await self._run_allowed(begun)
+            elif begun.asked is None:
                 return begun.following
-            following = await self._ask(begun)
-            if not isinstance(following, Begun):
-                return following
-            begun = following
+            else:
+                begun = await self._ask(begun)
+        return begun
+
+    async def _run_allowed(self, claimed: Allowed) -> Begun | int | None:
+        """Run the calls that the person said yes to; then the route is asked, with what they gave."""
+        try:
+            await self._until_stopped(self.toolbox.allowed(claimed.calls))
+        except Stopped:
+            return await self._end(self._stopped(""), None)
+        return await step(after_allowed, self.growth(), self.so_far, self.clock.now())
 
     async def _ask(self, begun: Begun) -> "Begun | int | None":
         """Ask the one that the route chose; the next Begun where the route was asked again, else the turn has ended."""
-        stream = _Stream(self, begun)
+        stream = Stream(self, begun)
         about(account=stream.tried.account)
         try:
             await self._until_stopped(stream.consume())
         except Stopped:
-            if self.closing:
-                end = End("interrupted", stream.model, failure=failures.interrupted(begun))
-            else:
-                end = End("stopped", stream.model)
-            return await self._end(end, stream.tried_now())
-        except LimitReached as error:
-            return await self._refused(stream, error)
-        except (SignedOut, Rejected) as error:
-            return await self._unable(stream, error)
-        except EngineError as error:
-            return await self._failed(stream, error)
+            return await self._end(self._stopped(stream.model, begun), stream.tried_now())
+        except Held:
+            return await self._rest(stream)
+        except (TooDear, EngineError) as error:
+            return await self._couldnt(stream, error)
         return await self._end(End("done", stream.model, stream.ending), stream.tried_now())
+
+    async def _couldnt(self, stream: Stream, error: TooDear | EngineError) -> "Begun | int | None":
+        if isinstance(error, TooDear):
+            return await self._too_dear(stream, error)
+        if isinstance(error, LimitReached):
+            return await self._refused(stream, error)
+        if isinstance(error, SignedOut | Rejected):
+            return await self._unable(stream, error)
+        return await self._failed(stream, error)
+
+    def _stopped(self, model: str, begun: Begun | None = None) -> End:
+        """The person stopped it, or the process ends."""
+        return End("interrupted", model, failure=failures.interrupted(begun)) if self.closing else End("stopped", model)
+
+    async def _rest(self, stream: Stream) -> int | None:
+        """A tool asks the person: what else runs comes to its end, then the turn rests until they have answered."""
+        await self.toolbox.all_ended()
+        growth = self.growth()
+        said = await step(wait_for_word, stream.tried_now(), growth, stream.asked.label, self.clock.now())
+        self.live.tell_all(said)
+        return None
+
+    async def _too_dear(self, stream: Stream, error: TooDear) -> "Begun | int | None":
+        """The next round doesn't fit: as a limit reached in the turn, or the chat's own cap holds it (R26)."""
+        tried = stream.tried_now()
+        if not error.capped:
+            self.so_far = self.so_far.refused(tried.account, LimitReached(scope="money"))
+            self.discard()
+        return await step(after_too_dear, tried, error, self.growth(), self.so_far, self.clock.now())
 
     async def _until_stopped(self, work: Any) -> None:
         doing = asyncio.ensure_future(work)
@@ -192,8 +221,9 @@ class Runner:
             if not doing.done():
                 doing.cancel()
 
-    async def _refused(self, stream: "_Stream", error: LimitReached) -> "Begun | int | None":
+    async def _refused(self, stream: Stream, error: LimitReached) -> "Begun | int | None":
         """A refusal in the turn: marked, what streamed leaves the answer, and the route is asked again (R17)."""
+        await self.toolbox.all_ended()
         tried = stream.tried_now(free=not error.accepted and not stream.begun_to_speak)
         marks = not self._can_pay_less(tried.account, error)
         if marks:
@@ -210,10 +240,10 @@ class Runner:
         self.so_far = replace(self.so_far, affordable=self.so_far.affordable | {account: affordable})
         return True
 
-    async def _unable(self, stream: "_Stream", error: EngineError) -> "Begun | int | None":
+    async def _unable(self, stream: Stream, error: EngineError) -> "Begun | int | None":
         """Unable for a reason that surely cost nothing: one that carries on is passed over; the chat's own fails."""
         asked = stream.asked
-        if error.accepted or self.arrived:
+        if error.accepted or stream.started:
             return await self._failed(stream, error)
         if isinstance(error, Rejected) and self._once_more(stream, error):
             return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
@@ -222,7 +252,7 @@ class Runner:
         self.so_far = self.so_far.unable(asked.tried.account, error)
         return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
 
-    def _once_more(self, stream: "_Stream", error: Rejected) -> bool:
+    def _once_more(self, stream: Stream, error: Rejected) -> bool:
         """Whether the same account is asked once more: shortened (R31), or with its default model (R17)."""
         account, asked = stream.tried.account, stream.asked
         if error.reason == "too_long" and account not in self.so_far.fits:
@@ -242,15 +272,17 @@ class Runner:
             self.unkept.append(self.live.tell("discard", {}))
         self.parts = []
 
-    async def _failed(self, stream: "_Stream", error: EngineError) -> "Begun | int | None":
+    async def _failed(self, stream: Stream, error: EngineError) -> "Begun | int | None":
         if isinstance(error, Unreachable) and not self.so_far.offline and await offline.nobody_answers(stream.begun):
             self.so_far = replace(self.so_far, offline=True)
             return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
         ending = "cut" if isinstance(error, EngineFault) and error.cut and self.answer else ""
-        end = End("failed", stream.model, ending, failures.of(error, stream.begun))
-        return await self._end(end, stream.tried_now(free=not error.accepted and not self.arrived), error=error)
+        end = End("failed", stream.model, ending, failures.of(error, stream.begun, after_tools=stream.rounds > 0))
+        free = not error.accepted and not stream.begun_to_speak
+        return await self._end(end, stream.tried_now(free=free), error=error)
 
     async def _end(self, end: End, tried: Tried | None, *, error: EngineError | None = None) -> int | None:
+        await self.toolbox.close()
         ended = await self._finished(tried, end, error)
         said = {"state": end.state, "code": end.failure.get("code", ""), "seconds": round(monotonic() - self.began, 3)}
         logger.info("a turn ended", extra={"facts": said})
@@ -271,94 +303,6 @@ class Runner:
                 logger.warning("the end of turn %s can't be written down yet", self.live.turn_id)
                 await self.clock.sleep(pause)
         return await step(finish, tried, growth, end, self.clock.now(), error=error)
-
-
-class _Stream:
-    """One attempt while it streams: what it said of itself besides the text."""
-
-    def __init__(self, runner: Runner, begun: Begun) -> None:
-        assert begun.asked is not None
-        self.runner = runner
-        self.begun = begun
-        self.asked: Asking = begun.asked
-        self.tried: Tried = begun.asked.tried
-        self.usage: Usage | None = None
-        self.rooms: list[Room] = []
-        self.model = begun.asked.tried.model
-        self.ending = ""
-        self.begun_to_speak = False
-
-    async def consume(self) -> None:
-        """Ask, and ask again where nothing can have been accepted (R8), until the answer is whole."""
-        patience = pauses.Patience(self.runner.clock)
-        while True:
-            try:
-                await self._once()
-            except EngineError as error:
-                wait = None if self.begun_to_speak or error.accepted else patience.after(error)
-                if wait is None or (isinstance(error, Unreachable) and await offline.nobody_answers(self.begun)):
-                    raise
-                self._progress(pauses.words(error, self.asked.label, wait))
-                await self.runner.clock.sleep(wait)
-            else:
-                return
-
-    async def _once(self) -> None:
-        whole = False
-        events = engine(self.asked.engine).reply(self.asked.access, self.asked.request)
-        try:
-            async for event in events:
-                whole = self._take(event) or whole
-        finally:
-            await _close(events)
-        if not whole:
-            raise EngineFault("the stream ended without its last event", cut=True)
-        if not self.runner.answer:
-            raise EngineFault("the answer was empty")
-
-    def _take(self, event: Event) -> bool:
-        """Take one event in; True for the terminal one."""
-        if isinstance(event, Text):
-            self._text(event.text)
-        elif isinstance(event, Discard):
-            self.runner.discard()
-        elif isinstance(event, Usage):
-            self.usage = event
-        elif isinstance(event, Room):
-            self.rooms.append(event)
-        elif isinstance(event, Progress):
-            self._progress(event.text)
-        elif isinstance(event, Done):
-            self.ending, self.model = event.ending, event.model or self.model
-            return True
-        return False
-
-    def _progress(self, text: str) -> None:
-        self.runner.unkept.append(self.runner.live.tell("progress", {"text": text}))
-
-    def _text(self, text: str) -> None:
-        if not text:
-            return
-        runner = self.runner
-        if not self.begun_to_speak:
-            pace.first_words(monotonic() - runner.began)
-        self.begun_to_speak = True
-        runner.parts.append(text)
-        runner.arrived += len(text)
-        runner.dirty = True
-        runner.live.tell("delta", {"text": text})
-        if runner.arrived > MOST_CHARACTERS:
-            raise EngineFault("the answer grew beyond what a message may have", cut=True)
-
-    def tried_now(self, *, free: bool = False) -> Tried:
-        """The attempt with what it is known to have used; `free`: surely nothing was charged."""
-        return replace(self.tried, usage=self.usage, rooms=tuple(self.rooms), text=self.runner.answer, free=free)
-
-
-async def _close(events: AsyncIterator[Event]) -> None:
-    closing = getattr(events, "aclose", None)
-    if closing is not None:
-        await closing()
 
 
 def stop_here(turn_id: int) -> bool:

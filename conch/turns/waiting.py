@@ -14,6 +14,7 @@ from conch.turns.accept import unfinished_before
 AFTER_THE_RESET = timedelta(seconds=3)
 ORPHANED_AFTER = timedelta(seconds=2)
 MOST_AT_ONCE = 50
+TOOL = "tool"  # a call that asks the person is what it waits for: no time ends that
 
 
 def due(now: datetime) -> list[int]:
@@ -26,13 +27,14 @@ def due(now: datetime) -> list[int]:
     )
     rows = (
         Turn.objects.filter(state=Turn.State.WAITING, wake_at__lte=now, conversation__deleted_at=None)
-        .filter(~Exists(going))
+        .filter(Q(waits_for=TOOL) | ~Exists(going))
         .order_by("pk")
         .values_list("pk", "conversation__person_id", "waits_for")[: MOST_AT_ONCE * 4]
     )
     first: dict[tuple[int, str], int] = {}
     for pk, person, waits_for in rows:
-        first.setdefault((person, waits_for), pk)
+        # One whose tool was answered waits for nobody.
+        first.setdefault((person, waits_for) if waits_for != TOOL else (pk, TOOL), pk)
     return list(first.values())[:MOST_AT_ONCE]
 
 
@@ -50,7 +52,7 @@ def left_behind(now: datetime) -> list[int]:
 def ask_again(person_id: int, now: datetime) -> int:
     """Something has changed that may make somebody able to answer: this person's waiting turns ask at once (R16)."""
     waiting = Turn.objects.filter(conversation__person_id=person_id, state=Turn.State.WAITING)
-    return waiting.update(wake_at=now)
+    return waiting.exclude(waits_for=TOOL).update(wake_at=now)
 
 
 def next_moment(now: datetime) -> datetime | None:

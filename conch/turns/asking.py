@@ -1,0 +1,44 @@
+"""A tool asks: the turn rests until the person has answered, however long that takes (no time of R16 ends it)."""
+
+from datetime import datetime
+
+from conch.copy.calls import asks_text
+from conch.models import Conversation, Turn
+from conch.turns import calls, statements
+from conch.turns.events import Event
+from conch.turns.gathering import Telling
+from conch.turns.record import Growth, Tried, end_attempt, flush
+from conch.turns.waiting import TOOL
+
+
+def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> list[Event]:
+    """Let the turn wait for the person's word, and say so; `label`: who wants to run a tool.
+
+    What was written so far is kept with the attempt: the answer begins anew with what the tool gives.
+    """
+    flush([growth], now)
+    end_attempt(tried, "rested", now)
+    turn = statements.turn_with_chat(growth.turn_id)
+    if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
+        return []
+    asking = calls.asks(turn.pk)
+    telling = Telling(turn, now, growth.position)
+    text = asks_text(label, [row.title for row in asking])
+    telling.tell("waiting", {"for": TOOL, "until": None, "text": text})
+    Turn.objects.filter(pk=turn.pk, run=turn.run).update(
+        state=Turn.State.WAITING,
+        position=telling.position,
+        waits_for=TOOL,
+        until=None,
+        # Answered already, while another call was still running: it goes on at the worker's next look.
+        wake_at=None if asking else now,
+        waiting_since=None,
+        wakes=0,
+        lease_until=None,
+        owner="",
+    )
+    if turn.unattended:
+        # Nobody is looking: the chat is marked, as for an answer.
+        Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
+    telling.keep()
+    return telling.events
