@@ -2,8 +2,8 @@
 
 A process answers in one chat alone, and may be kept for its next message (cli_process_ready). What it hasn't heard of
 the chat it is given natively: each old message of the person's is sent with `shouldQuery` off and waited for, else all
-answers would land before the questions. No tools, hooks, memory, MCP servers or settings of the person's own, whatever
-their home says; no key of the environment pays (R34).
+answers would land before the questions. No tools but Conch's; no hooks, memory, MCP servers or settings of the person's
+own, whatever their home says; no key of the environment pays (R34).
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from conch.engines import claude_code_room as rooms
+from conch.engines import claude_code_tools as tools
 from conch.engines import programs
 from conch.engines.base import (
     Access,
@@ -34,6 +35,7 @@ from conch.engines.base import (
     Room,
     SignedOut,
     Throttled,
+    Tool,
     Unreachable,
 )
 from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of
@@ -59,6 +61,7 @@ SWITCHES = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_AUTO_COMPACT": "1",
+    **tools.SWITCHES,
 }
 NO_INSTRUCTIONS = "You are a helpful assistant."
 
@@ -87,19 +90,11 @@ class ClaudeCode:
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
-        if request.tools:
-            raise Rejected("Claude Code runs no tools of Conch's", reason="tools")
         async with self._ready.place():
             path = await asyncio.to_thread(programs.find, self.program)
-            key = (
-                path,
-                access.home,
-                access.base_url,
-                credentials_age(access.home),
-                request.model,
-                request.instructions,
-            )
-            start = partial(self._start, path, access, request.model, request.instructions)
+            asked_as = (request.model, request.instructions, tools.told_apart(request.tools))
+            key = (path, access.home, access.base_url, credentials_age(access.home), *asked_as)
+            start = partial(self._start, path, access, request.model, request.instructions, request.tools)
             history = request.messages[:-1]
             taken = await self._ready.take(key, request.conversation, history, start)
             async with self._ended_after(taken.process) as process:
@@ -150,11 +145,14 @@ class ClaudeCode:
         await self._ready.close()
         await asyncio.gather(*(process.ended() for process in list(self._open)))
 
-    async def _start(self, path: str, access: Access, model: str = "", instructions: str = "") -> "Started":
+    async def _start(
+        self, path: str, access: Access, model: str = "", instructions: str = "", offered: Sequence[Tool] = ()
+    ) -> "Started":
         """A program that has said who it is."""
-        command = [path, *FLAGS, "--system-prompt", clean(instructions) or NO_INSTRUCTIONS]
+        command = [path, *FLAGS, *tools.flags(offered), "--system-prompt", clean(instructions) or NO_INSTRUCTIONS]
         command += ["--model", model] if model else []
         process = await Started.start(command, _environment(access, path), Folder())
+        process.offered = offered
         try:
             await process.greet()
         except BaseException:  # it must not be left running
@@ -190,6 +188,7 @@ class ClaudeCode:
                 if line is None:
                     said = process.last_words() or "Claude Code ended in the middle of its answer"
                     raise EngineFault(said, cut=True)
+                await process.serve(line, request.run_tool)
                 for event in turn.read(line):
                     yield event
             process.before, process.answer = turn.after, turn.answer
@@ -218,17 +217,24 @@ class ClaudeCode:
 class Started(CliProcess):
     """A Claude Code process. `hello` is what it answered to the first question: its account and its models.
 
+    `offered`: the tools of Conch's that it may call.
     `answer`: its last one, where that is exactly what the chat was given; `before`: what its next turn goes on from.
     """
 
     hello: Mapping[str, Any]
+    offered: Sequence[Tool] = ()
+    told_tools = False
     before = Before()
     answer: str | None = None
     _asked = 0
 
     async def greet(self) -> None:
-        """Ask who it is. Raises EngineFault."""
+        """Ask who it is, and let it ask for the tools, which it waits for only so long. Raises EngineFault."""
         self.hello = await self.ask({"subtype": "initialize"}, STARTED_WITHIN)
+        while self.offered and not self.told_tools:
+            if (line := await self.next_line(STARTED_WITHIN)) is None:
+                raise EngineFault(self.last_words() or "Claude Code ended at its start", accepted=False)
+            await self.serve(line)
 
     async def ask(self, request: Mapping[str, Any], within: float) -> Mapping[str, Any]:
         """The answer to a control request; other lines meanwhile are passed over. Raises EngineFault."""
@@ -236,6 +242,7 @@ class Started(CliProcess):
         name = f"conch-{self._asked}"
         await self.send({"type": "control_request", "request_id": name, "request": request})
         while (line := await self.next_line(within)) is not None:
+            await self.serve(line)
             response = line.get("response")
             if line.get("type") != "control_response" or not isinstance(response, Mapping):
                 continue
@@ -245,6 +252,20 @@ class Started(CliProcess):
                     return answer
                 raise EngineFault(str(response.get("error") or "Claude Code didn't answer"), accepted=False)
         raise EngineFault(self.last_words() or "Claude Code ended at its start", accepted=False)
+
+    async def serve(self, line: Mapping[str, Any], run_tool: tools.RunTool | None = None) -> None:
+        """Answer a request of the program's, or its turn would hang: its tools are run, nothing else is allowed."""
+        request = line.get("request")
+        if line.get("type") != "control_request" or not isinstance(request, Mapping):
+            return
+        answer: dict[str, Any] = {"subtype": "error", "error": "Conch answers no such requests"}
+        message = request.get("message")
+        if request.get("subtype") == "mcp_message" and isinstance(message, Mapping):
+            said = await tools.answered(message, self.offered, run_tool)
+            self.told_tools = self.told_tools or message.get("method") == "tools/list"
+            answer = {"subtype": "success", "response": {"mcp_response": said}}
+        answer["request_id"] = line.get("request_id")
+        await self.send({"type": "control_response", "response": answer})
 
 
 def _environment(access: Access, path: str) -> dict[str, str]:
@@ -274,6 +295,7 @@ async def _hand_over(process: Started, messages: Sequence[Message]) -> None:
         while (line := await process.next_line(READ_WITHIN)) is not None and line.get("type") != "result":
             if line.get("type") == "system":
                 check_payer(line.get("apiKeySource"), accepted=False)
+            await process.serve(line)
         if line is None:
             raise EngineFault(process.last_words() or "Claude Code ended before it was asked", accepted=False)
 
@@ -315,4 +337,4 @@ def _model(said: Mapping[str, Any]) -> Model:
     """One of its short names. What it stands for now is the first part of its description ("Opus 5.5 · Best for …")."""
     named = str(said.get("description") or "").partition(" · ")
     label = named[0] if named[1] and len(named[0]) <= 30 else str(said.get("displayName") or said["value"])
-    return Model(id=str(said["value"]), label=label, tools=False, images=True)
+    return Model(id=str(said["value"]), label=label, tools=True, images=True)

@@ -17,6 +17,7 @@ from conch.engines.limit_sentences import limit_sentence
 from conch.engines.wire_text import Seam, clean, count, money
 
 SYNTHETIC = "<synthetic>"
+BETWEEN = "\n\n"
 # How the program says that the plan's own sign-in pays, whatever else it may report.
 BY_PLAN = {"", "none"}
 
@@ -54,6 +55,9 @@ class Turn:
         self._seam = Seam()
         self._shown: list[str] = []
         self._said: list[str] = []
+        # An answer may be several messages, with calls of tools between them: a blank line between two.
+        self._gap = ""
+        self._messages: set[str] = set()
         self._answered_by = ""
         self._refusal: dict[str, Any] = {}
         self._limit: Mapping[str, Any] = {}
@@ -92,6 +96,7 @@ class Turn:
         event = _mapping(line, "event")
         if event.get("type") == "message_start":
             self.begun = True
+            self._gap = BETWEEN if self._shown else ""
             self._answered_by = str(_mapping(event, "message").get("model") or "")
         delta = _mapping(event, "delta")
         if event.get("type") != "content_block_delta":
@@ -101,6 +106,7 @@ class Turn:
         text = self._seam.add(str(delta.get("text") or "")) if delta.get("type") == "text_delta" else ""
         if not text:
             return []
+        text, self._gap = self._gap + text, ""
         self._shown.append(text)
         return [Text(text)]
 
@@ -113,6 +119,10 @@ class Turn:
         if line.get("error") or line.get("is_api_error_message") or message.get("model") == SYNTHETIC:
             self._refusal = {**line, "text": "".join(texts)}
             return []
+        name = str(message.get("id") or "")
+        if texts and self._said and name not in self._messages:
+            texts.insert(0, BETWEEN)
+        self._messages.add(name)
         self._said += texts
         return []
 
@@ -139,7 +149,8 @@ class Turn:
             events += [Discard()] if shown else []
             events.append(Text(final))
         length = "length" if failed or line.get("stop_reason") == "max_tokens" else ""
-        self.answer = None if length or self.extra or final != clean("".join(self._said)) else final
+        plain = len(self._messages) == 1 and final == clean("".join(self._said))
+        self.answer = final if plain and not length and not self.extra else None
         unchanged = [self._before.room] if self._before.room and self._room is None else []
         return [*events, *unchanged, usage, Done(length, self._answered_by or self.model)]
 

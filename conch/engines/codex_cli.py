@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from json import dumps
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -35,7 +36,7 @@ from conch.engines.base import (
 from conch.engines.cli_process_ready import Ready
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
-from conch.engines.codex_cli_server import CodexServer, Home, Refused, command
+from conch.engines.codex_cli_server import CALLS_TOOL, CodexServer, Home, Refused, command
 from conch.engines.codex_home import AUTH_FILE, Tokens, folder_of, pays_by_key, read_tokens, signed_in_at
 from conch.engines.wire_text import clean, model_label
 
@@ -69,8 +70,6 @@ class CodexCli:
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
-        if request.tools:
-            raise Rejected("Codex CLI runs no tools of Conch's", reason="tools")
         used, begun = await self._signed_in(access), False
         try:
             async with aclosing(self._turn(access, request)) as events:
@@ -125,7 +124,7 @@ class CodexCli:
 
     async def _turn(self, access: Access, request: Request) -> AsyncGenerator[Event, None]:
         key, start = await self._way(access)
-        asked_as = (request.model, request.instructions)
+        asked_as = (request.model, request.instructions, dumps(_tools(request)))
         async with self._ready.place():
             taken = await self._ready.take(key, request.conversation, request.messages[:-1], start, asked_as)
             async with self._ended_after(taken.process, access) as server:
@@ -194,6 +193,9 @@ class CodexCli:
                 if notice is None:
                     said = server.last_words() or "Codex ended in the middle of its answer"
                     raise EngineFault(said, cut=True)
+                if notice["method"] == CALLS_TOOL:
+                    turn.used_tools = True
+                    await server.answer_call(notice, request.run_tool)
                 for event in turn.read(notice):
                     yield event
         finally:
@@ -266,8 +268,17 @@ def _thread(server: CodexServer, request: Request) -> dict[str, Any]:
         "sandbox": "read-only",
         "ephemeral": True,
         "environments": [],
+        "dynamicTools": _tools(request),
         "baseInstructions": clean(request.instructions) or "You are a helpful assistant.",
     }
+
+
+def _tools(request: Request) -> list[dict[str, Any]]:
+    """The tools that Conch runs for the chat; the program calls no others."""
+    return [
+        {"type": "function", "name": tool.name, "description": tool.description, "inputSchema": dict(tool.schema)}
+        for tool in request.tools
+    ]
 
 
 def _at_start(error: Refused) -> EngineError:
@@ -305,6 +316,6 @@ def _model(said: Mapping[str, Any]) -> Model:
         label=model_label(str(said["id"]))
         if str(said["id"]).startswith("gpt-")
         else str(said.get("displayName") or said["id"]),
-        tools=False,
+        tools=True,
         images="image" in kinds if isinstance(kinds, list) else True,
     )

@@ -65,6 +65,7 @@ class Turn:
         self.used = before or Usage()
         # The answer, once it ended as the thread itself remembers it; None where a next message can't go on from it.
         self.answer: str | None = None
+        self.used_tools = False
         self._name = name
         self._before = self.used
         self.ended = False
@@ -165,8 +166,9 @@ class Turn:
         events = [event for item in turn.get("items") or () for event in self._completed({"item": item})]
         if not self.text:
             raise EngineFault("Codex answered nothing")
-        # Several messages of one answer are one to the chat, and several to the thread.
-        self.answer = self.text if len(self._items) == 1 and not self._extra else None
+        # To the thread an answer of several messages, or with what its tools gave, is more than it is to the chat.
+        plain = len(self._items) == 1 and not self.used_tools
+        self.answer = self.text if plain and not self._extra else None
         return [*events, *self._paid(), Done("", self.model)]
 
     def _cut_by_cap(self) -> list[Event]:

@@ -7,13 +7,13 @@ off, and nothing is to be written there (design.md, Engines). Every setting is a
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from conch.engines.base import EngineFault, Usage
+from conch.engines.base import EngineFault, ToolCall, ToolOutcome, Usage
 from conch.engines.cli_process import CliProcess, Folder
 from conch.engines.codex_home import AUTH_FILE
 
@@ -32,6 +32,7 @@ SETTINGS = (
     "include_apps_instructions=false",
     # A long chat is cut by Conch, never summed up by another model call (R31, R34).
     f"model_auto_compact_token_limit={2**62}",
+    "tool_output_token_limit=200000",  # what a tool gave is bounded by Conch
     "analytics.enabled=false",
     "feedback.enabled=false",
     'history.persistence="none"',
@@ -52,6 +53,8 @@ HELLO = {
     "capabilities": {"experimentalApi": True, "optOutNotificationMethods": list(NOT_TOLD)},
 }
 DECLINED = {"decision": "decline"}
+CALLS_TOOL = "item/tool/call"  # of a tool that the thread was started with: Conch runs it
+RunTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 
 
 class Refused(Exception):
@@ -142,8 +145,11 @@ class CodexServer(CliProcess):
         return self._notices.popleft()
 
     async def _notice(self, line: dict[str, Any]) -> None:
-        """Keep a notification; a request of the server's is answered, or its turn would hang: nothing is allowed."""
-        if "id" not in line:
+        """Keep a notification; a request of the server's is answered, or its turn would hang: nothing is allowed.
+
+        Only a call of a tool is kept too, for the turn to run it.
+        """
+        if "id" not in line or line["method"] == CALLS_TOOL:
             self._notices.append(line)
             return
         method = str(line["method"])
@@ -154,6 +160,19 @@ class CodexServer(CliProcess):
         else:
             error = {"code": -32601, "message": "Conch answers no such requests"}
             await self.send({"id": line["id"], "error": error})
+
+    async def answer_call(self, notice: Mapping[str, Any], run_tool: RunTool | None) -> None:
+        """Run the tool that it calls, and say what came of it. Lets Held pass."""
+        params = notice.get("params")
+        call = params if isinstance(params, Mapping) else {}
+        given = call.get("arguments")
+        if run_tool is None:
+            outcome = ToolOutcome("", "Conch runs no tools here", failed=True)
+        else:
+            name, arguments = str(call.get("tool") or ""), given if isinstance(given, Mapping) else {}
+            outcome = await run_tool(ToolCall(str(call.get("callId") or ""), name, arguments))
+        said = [{"type": "inputText", "text": outcome.text}]
+        await self.send({"id": notice["id"], "result": {"contentItems": said, "success": not outcome.failed}})
 
 
 def _result(line: Mapping[str, Any]) -> Mapping[str, Any]:
