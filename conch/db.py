@@ -3,6 +3,9 @@
 A step is a plain function that only reads and writes the database: a group whose commit failed is run again, one step
 at a time, so a step must have no other effect. Group commit keeps SQLite at one fsync for many steps and leaves no
 second writer in this process to wait for; readers go their usual ways (measured in docs/performance.md).
+
+The threads answer their callers' event loops directly: an executor's future, chained to one of asyncio's, costs more
+than most of what is asked for here.
 """
 
 import asyncio
@@ -10,7 +13,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,11 +25,12 @@ T = TypeVar("T")
 MOST_IN_A_GROUP = 64
 READERS = 4
 
-_Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "Future[Any]"]
-_jobs: "queue.SimpleQueue[_Job]" = queue.SimpleQueue()
-_readers = ThreadPoolExecutor(READERS, thread_name_prefix="conch-reader")
+# What is to be called, and who is told its value or its error.
+_Job = tuple[Callable[[], Any], Callable[[Any, BaseException | None], Any]]
+_steps: "queue.SimpleQueue[_Job]" = queue.SimpleQueue()
+_looks: "queue.SimpleQueue[_Job]" = queue.SimpleQueue()
 _starting = threading.Lock()
-_thread: threading.Thread | None = None
+_threads: list[threading.Thread] = []
 
 
 async def step(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -34,24 +38,42 @@ async def step(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
     A caller that is cancelled while it waits doesn't undo the step.
     """
-    return await asyncio.shield(asyncio.wrap_future(_put(function, args, kwargs)))
+    return await _answer_of(_steps, partial(function, *args, **kwargs))
 
 
 def step_now(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The same for code that isn't async (commands, sync views): wait until the step is committed."""
-    future: Future[T] = _put(function, args, kwargs)
+    future: Future[T] = Future()
+    _ensure_threads()
+    _steps.put((partial(function, *args, **kwargs), partial(_resolve, future)))
     return future.result()
 
 
 async def look(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that only reads, on one of a few reading threads; it sees what is committed."""
-    call = partial(_look, function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_readers, call)
+    return await _answer_of(_looks, partial(function, *args, **kwargs))
 
 
-def _look(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    _refresh()
-    return function(*args, **kwargs)
+async def _answer_of(jobs: "queue.SimpleQueue[_Job]", call: Callable[[], T]) -> T:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(value: Any, error: BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, future, value, error)
+
+    _ensure_threads()
+    jobs.put((call, tell))
+    return await future
+
+
+def _resolve(future: "asyncio.Future[Any] | Future[Any]", value: Any, error: BaseException | None) -> None:
+    if future.done():  # its caller was cancelled meanwhile
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
 
 
 def _refresh() -> None:
@@ -64,51 +86,61 @@ def _refresh() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
-def _put(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Future[T]":
-    future: Future[T] = Future()
-    _ensure_writer()
-    _jobs.put((function, args, kwargs, future))
-    return future
-
-
-def _ensure_writer() -> None:
-    global _thread
+def _ensure_threads() -> None:
+    if _threads and _threads[0].is_alive():
+        return
     with _starting:
-        if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_write, name="conch-writer", daemon=True)
-            _thread.start()
+        if _threads and _threads[0].is_alive():
+            return
+        _threads[:] = [threading.Thread(target=_write, name="conch-writer", daemon=True)]
+        _threads.extend(threading.Thread(target=_read, name="conch-reader", daemon=True) for _ in range(READERS))
+        for thread in _threads:
+            thread.start()
+
+
+def _read() -> None:
+    while True:
+        call, tell = _looks.get()
+        try:
+            _refresh()
+            value = call()
+        except BaseException as error:  # noqa: BLE001  the caller, not the reader, decides what to do
+            tell(None, error)
+        else:
+            tell(value, None)
+            del value  # kept no longer than its caller keeps it
+        del call, tell
 
 
 def _write() -> None:
     while True:
-        group = [_jobs.get()]
+        group = [_steps.get()]
         with contextlib.suppress(queue.Empty):
             while len(group) < MOST_IN_A_GROUP:
-                group.append(_jobs.get_nowait())
-        _refresh()
+                group.append(_steps.get_nowait())
         if not _together(group):
             for job in group:
-                _alone(job)
+                _alone(*job)
 
 
 def _together(group: list[_Job]) -> bool:
     """Run the group in one transaction; False when any of it failed, and nothing of it is kept."""
     try:
+        _refresh()
         with transaction.atomic():
-            values = [function(*args, **kwargs) for function, args, kwargs, _ in group]
+            values = [call() for call, _ in group]
     except Exception:  # noqa: BLE001  whatever failed is found again, and told to its caller, by running each alone
         return False
-    for (_, _, _, future), value in zip(group, values, strict=True):
-        future.set_result(value)
+    for (_, tell), value in zip(group, values, strict=True):
+        tell(value, None)
     return True
 
 
-def _alone(job: _Job) -> None:
-    function, args, kwargs, future = job
+def _alone(call: Callable[[], Any], tell: Callable[[Any, BaseException | None], Any]) -> None:
     try:
         with transaction.atomic():
-            value = function(*args, **kwargs)
+            value = call()
     except BaseException as error:  # noqa: BLE001  the caller, not the writer, decides what to do
-        future.set_exception(error)
+        tell(None, error)
     else:
-        future.set_result(value)
+        tell(value, None)
