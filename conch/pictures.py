@@ -45,7 +45,7 @@ def picture(data: bytes) -> Image:
             with Pillow.open(BytesIO(data), formats=list(MEDIA_TYPES)) as opened:
                 # Two pictures in one JPEG, as some cameras write: the first is what one sees.
                 kind = "JPEG" if opened.format == "MPO" else opened.format or ""
-                clean = _anew(opened, kind)
+                clean, size = _anew(opened, kind)
     except NotAPicture:
         raise
     # Pillow raises many kinds for broken files, SyntaxError and struct.error among them.
@@ -60,7 +60,7 @@ def picture(data: bytes) -> Image:
         raise NotAPicture(ALLOWED) from error
     if len(clean) > settings.IMAGE_BYTES:
         raise _large()
-    return Image(MEDIA_TYPES[kind], clean)
+    return Image(MEDIA_TYPES[kind], clean, *size)
 
 
 def _large() -> NotAPicture:
@@ -74,8 +74,8 @@ def _measured(opened: Any) -> None:
         raise NotAPicture(f"An image may have {MOST_PIXELS // 1_000_000} megapixels.", large=True)
 
 
-def _anew(opened: Any, kind: str) -> bytes:
-    """The same picture, written anew."""
+def _anew(opened: Any, kind: str) -> tuple[bytes, tuple[int, int]]:
+    """The same picture, written anew, with its width and height."""
     from PIL import ImageOps
 
     told: dict[str, Any] = dict(TOLD)
@@ -92,4 +92,4 @@ def _anew(opened: Any, kind: str) -> bytes:
         told |= {"quality": 90}
     written = BytesIO()
     image.save(written, kind, **told)
-    return written.getvalue()
+    return written.getvalue(), image.size

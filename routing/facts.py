@@ -18,7 +18,8 @@ AUTO, WAIT = "auto", "wait"
 class Model:
     """A model with what it can take; None: not known, and taken as able (R9).
 
-    In tokens: `context` holds a chat and its answer; `most_input` is what a request may hold, where that is known.
+    In tokens: `context`, the model's own, holds a chat and its answer; `most_input` is what a request may hold, in
+    tokens as Conch counts them, where that is known or isn't simply what the context leaves.
     """
 
     id: str
@@ -66,7 +67,8 @@ class Way:
     `model` is the one it would answer with (R12), `default_model` its account's own. `state` as in doors.md.
     Prices are None where the model can't be priced: `typical` is the typical reply of the default model (R4, R5),
     `per_reply` the estimate that is shown (for this chat's length where one is known), `smallest` the least that a
-    request must hold (R7). Of a key, this month: `spent`, `held`; `own_limit` is the limit set in Conch; `cap`,
+    request must hold (R7). `ratio`: how many of its model's own tokens one counted here is taken for; what its models
+    take is in tokens as counted here. Of a key, this month: `spent`, `held`; `own_limit` is the limit set in Conch; `cap`,
     `cap_left` and `cap_resets_at` are the provider's own, as last read. `attempt_allowed_at`: *Check now* (R29).
     """
 
@@ -97,6 +99,7 @@ class Way:
     cap: Decimal | None = None
     cap_left: Decimal | None = None
     cap_resets_at: datetime | None = None
+    ratio: float = 1.0
     # The engine's own list of models as kept, for who works out prices; no rule looks into it.
     listed: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Sum
-from django.db.models.functions import Length
+from django.db.models.functions import Coalesce, Length
 
 from conch.engines import local_models
 from conch.engines.base import Billing
@@ -24,11 +24,14 @@ from conch.ledger.months import month_end, month_of
 from conch.models import Account, Turn
 from conch.money import NANO
 from routing import facts
-from routing.choices import model_that_answers
+from routing.choices import model_that_answers, most_input
 from routing.facts import Budget, Chat, Local, Model, Needs, Question, Run, Way
 from routing.rows import (
+    UNTOLD,
+    AbilityRow,
     AccountRow,
     ChatRow,
+    abilities_of,
     accounts_of,
     answered_in,
     chat_of,
@@ -43,6 +46,9 @@ from routing.rows import (
 
 TYPICAL_ANSWER = prices.TYPICAL_REPLY[1]
 LOCAL_KEPT_SECONDS = 2.0
+# Tokens are counted as OpenAI's models split text (conch/turns/tokens.py). Of any other model, until its own count is
+# known from a reply, one is taken for so many: more than models in use need for most of what people write.
+INEXACT = 1.4
 NONE = Decimal(0)
 
 
@@ -87,18 +93,18 @@ def measured(question: Question, needs: Needs) -> Question:
 
 
 def _priced(way: Way, tokens: int) -> Way:
-    model = way.model.id
+    model, tokens = way.model.id, int(tokens * way.ratio)
     per_reply = prices.price_of(way.engine, model, tokens, 0, TYPICAL_ANSWER, way.listed)
     smallest = prices.most(way.engine, model, tokens, prices.SMALLEST_OUTPUT, way.listed)
     return replace(way, per_reply=per_reply, smallest=smallest)
 
 
 def _needs(chat: ChatRow) -> Needs:
-    """What a chat needs as it stands, by its length in characters: close enough for a price that is shown."""
-    said = Turn.objects.filter(conversation_id=chat.pk, replaced_by=None).aggregate(
-        characters=Sum(Length("text") + Length("answer")), turns=Count("pk")
-    )
-    return Needs(tools=bool(chat.tools), tokens=(said["characters"] or 0) // 3 + 12 * said["turns"])
+    """What a chat needs as it stands; what wasn't counted is taken by its characters: enough for a price to show."""
+    text, answer = Coalesce("text_tokens", Length("text") / 3), Coalesce("answer_tokens", Length("answer") / 3)
+    turns = Turn.objects.filter(conversation_id=chat.pk, replaced_by=None)
+    said = turns.aggregate(tokens=Sum(text + answer), turns=Count("pk"))
+    return Needs(tools=bool(chat.tools), tokens=(said["tokens"] or 0) + 12 * said["turns"])
 
 
 def _question(
@@ -106,13 +112,13 @@ def _question(
 ) -> Question:
     preferences = preferences_of(person_id)
     rows = accounts_of(person_id, slug)
-    windows, refusals = windows_of(person_id), refusals_of(person_id, now)
+    windows, refusals, abilities = windows_of(person_id), refusals_of(person_id, now), abilities_of(person_id)
     totals = totals_of(person_id, month_of(preferences, now))
     answered = answered_in(chat.pk, before) if chat is not None else []
     last = _last_models(chat, answered)
     local = _local()
     ways = tuple(
-        _way(row, windows.get(row.pk, ()), refusals.get(row.pk, ()), totals.get(row.slug, (0, 0)), last)
+        _way(row, windows.get(row.pk, ()), refusals.get(row.pk, ()), totals.get(row.slug, (0, 0)), last, abilities)
         for row in rows
         if row.removed_at is None
     )
@@ -169,11 +175,14 @@ def _way(
     refusals: tuple[facts.Refusal, ...],
     total: tuple[int, int],
     last: Mapping[str, str],
+    abilities: Mapping[tuple[int, str], AbilityRow],
 ) -> Way:
     kind = _engine(row.engine)
     listed = _listed(row.listed)
     default = _model(listed, row.model)
     model = _model(listed, last.get(row.slug, "") or row.model)
+    told = abilities.get((row.pk, model.id), UNTOLD)
+    told_of_default = abilities.get((row.pk, default.id), UNTOLD)
     typical = prices.typical_reply(row.engine, default.id, listed.raw) if kind.billing == facts.KEY else None
     return Way(
         slug=row.slug,
@@ -181,8 +190,8 @@ def _way(
         label=row.label,
         billing=kind.billing,
         shares_account=kind.shares_account,
-        model=model,
-        default_model=default,
+        model=_able(model, row.engine, told),
+        default_model=_able(default, row.engine, told_of_default),
         identity=row.identity,
         whose=row.whose,
         plan=row.plan,
@@ -203,6 +212,7 @@ def _way(
         cap=_usd(row.key_cap_nano),
         cap_left=_usd(row.key_left_nano),
         cap_resets_at=row.key_resets_at,
+        ratio=told.ratio or kind.ratio,
         listed=listed.raw,
     )
 
@@ -214,6 +224,7 @@ class _Kind(NamedTuple):
     shares_account: str
     meters: bool
     there: bool = True
+    ratio: float = INEXACT
 
 
 @lru_cache(maxsize=256)
@@ -224,7 +235,8 @@ def _engine(engine_id: str) -> _Kind:
         # An engine that isn't installed any more answers nothing; taken as a key, since it may have cost money.
         return _Kind(facts.KEY, engine_id, meters=False, there=False)
     billing = facts.KEY if known.billing is Billing.KEY else facts.PLAN
-    return _Kind(billing, known.shares_account or engine_id, known.meters)
+    ratio = 1.0 if getattr(known, "counted_exactly", False) else INEXACT
+    return _Kind(billing, known.shares_account or engine_id, known.meters, ratio=ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +268,33 @@ def _from_list(one: Mapping[str, Any]) -> Model:
     )
 
 
+@lru_cache(maxsize=4096)
+def _able(model: Model, engine_id: str, told: AbilityRow) -> Model:
+    """The model with what it takes, by the first who says (R9): its person, its provider, the bundled list.
+
+    Of its provider's word what it answered goes before what it listed. Where nobody says, it is taken as able.
+    """
+    able = replace(
+        model,
+        tools=_first(told.tools_set, told.tools, model.tools),
+        images=_first(told.images_set, told.images, model.images),
+        context=_first(told.context_set, model.context, prices.context_of(engine_id, model.id)),
+    )
+    takes = [most_input(able)]
+    if told.fits is not None and told.context_set is None:
+        takes.append(told.fits)
+    most = min((one for one in takes if one is not None), default=None)
+    ratio = told.ratio or _engine(engine_id).ratio
+    if most is None or (len(takes) == 1 and ratio == 1.0):
+        return able
+    return replace(able, most_input=int(most / ratio))
+
+
+def _first(*said: Any) -> Any:
+    """The first that isn't None."""
+    return next((one for one in said if one is not None), None)
+
+
 def _model(listed: _Listed, wanted: str) -> Model:
     known = listed.models.get(wanted)
     return known or model_that_answers(listed.models.values(), last=wanted, default="") or Model("", "")
@@ -275,7 +314,8 @@ def _local() -> _LocalKnown:
     global _kept_local
     if _kept_local is None or time.monotonic() - _kept_local[0] > LOCAL_KEPT_SECONDS:
         known = local_models.facts(local_models.setup())
-        model = Model(known.model_id, known.label, known.tools, known.images, known.context, most_input=known.context)
+        most = None if known.context is None else int(known.context / INEXACT)
+        model = Model(known.model_id, known.label, known.tools, known.images, known.context, most_input=most)
         _kept_local = (time.monotonic(), _LocalKnown(Local(known.present, model, known.tiny), known.own))
     return _kept_local[1]
 

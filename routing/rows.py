@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from conch.models import Account, Conversation, Line, MonthTotal, Preferences, Refusal, Turn, Window
+from conch.models import Ability, Account, Conversation, Line, MonthTotal, Preferences, Refusal, Turn, Window
 from routing import facts
 from routing.facts import LastRoute
 from routing.prepared import MOMENT, NUMBER, OTHER_NUMBER, WORD, Prepared
@@ -106,6 +106,21 @@ class AccountRow(NamedTuple):
     listed: str
 
 
+class AbilityRow(NamedTuple):
+    """What was learned of a model of an account, or set for it by the person; None: nothing (R9)."""
+
+    tools: bool | None = None
+    images: bool | None = None
+    fits: int | None = None
+    tools_set: bool | None = None
+    images_set: bool | None = None
+    context_set: int | None = None
+    ratio: float | None = None
+
+
+UNTOLD = AbilityRow()
+
+
 class PreferencesRow(NamedTuple):
     """A person's preferences, by the columns of PREFERENCES."""
 
@@ -141,6 +156,12 @@ _accounts = Prepared(
     ),
     NUMBER,
     WORD,
+)
+_abilities = Prepared(
+    lambda person: Ability.objects.filter(account__person_id=person, account__removed_at=None).values_list(
+        "account_id", "model", *AbilityRow._fields
+    ),
+    NUMBER,
 )
 _windows = Prepared(
     lambda person: (
@@ -211,6 +232,11 @@ def strings(order: Any) -> tuple[str, ...]:
 def accounts_of(person_id: int, own: str) -> list[AccountRow]:
     """The connected accounts in the order they were connected, and the one asked for also where it is gone."""
     return [AccountRow(*row) for row in _accounts.rows(person_id, own)]
+
+
+def abilities_of(person_id: int) -> dict[tuple[int, str], AbilityRow]:
+    """Account id and model → what was learned of it or set for it."""
+    return {(account, model): AbilityRow(*row) for account, model, *row in _abilities.rows(person_id)}
 
 
 def windows_of(person_id: int) -> dict[int, tuple[facts.Window, ...]]:

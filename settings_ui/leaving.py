@@ -65,11 +65,12 @@ def _chat(chat: Conversation, comma: str) -> Iterator[str]:
 
 
 def _files(turn: Turn) -> Iterator[Attachment]:
-    return Attachment.objects.filter(turn=turn).order_by("pk").iterator(chunk_size=1)
+    return Attachment.objects.filter(turn=turn).order_by("pk").select_related("picture").iterator(chunk_size=1)
 
 
 def _file(row: Attachment) -> dict[str, str]:
-    return {"name": row.name, "media_type": row.media_type, "data": b64encode(bytes(row.data)).decode()}
+    picture = row.picture
+    return {"name": row.name, "media_type": picture.media_type, "data": b64encode(bytes(picture.data)).decode()}
 
 
 def _json(value: Any) -> str:

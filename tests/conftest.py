@@ -40,6 +40,15 @@ def make_account(person, engine="codex", slug=None, **fields):
     return Account.objects.create(person=person, engine=engine, slug=slug or engine, **given)
 
 
+def make_attachment(person, turn=None, data=b"png", media_type="image/png", **fields):
+    from conch.engines.base import Image
+    from conch.models import Attachment
+    from conch.turns.accept import kept
+
+    picture = kept(person.pk, Image(media_type, data), NOW)
+    return Attachment.objects.create(person=person, turn=turn, picture=picture, created_at=NOW, **fields)
+
+
 @pytest.fixture(autouse=True)
 def _prices_read_anew():
     """An override that another test set, and that was rolled back, is not remembered."""

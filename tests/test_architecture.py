@@ -32,6 +32,7 @@ LAYERS = (
         "conch.accounts.access",
         "conch.accounts.room",
         "conch.accounts.samples",
+        "conch.accounts.abilities",
         "conch.accounts.meters",
     ),
     ("routing.known", "routing.rows", "routing.prepared"),

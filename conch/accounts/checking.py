@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from conch.accounts import abilities
 from conch.accounts.access import access_for
 from conch.accounts.room import keep_reading, record_failed_reading
 from conch.accounts.seal import CantUnseal
@@ -14,7 +15,7 @@ from conch.models import Account
 async def check(account: Account, now: datetime) -> None:
     """Read the account's room now and allow one attempt past a refusal (R29). `account.person` must be loaded.
 
-    A failure changes no figure: the last ones stay, with their age. What is learned of the sign-in is kept.
+    What its models once couldn't take is taken for able again (R9). A failure changes no figure: the last ones stay, with their age. What is learned of the sign-in is kept.
     """
     asked = engine(account.engine)
     try:
@@ -41,3 +42,4 @@ def _failed(account_id: int, now: datetime, state: str | None) -> None:
 
 def _well(account_id: int, now: datetime) -> None:
     Account.objects.filter(pk=account_id).update(state=Account.State.OK, attempt_allowed_at=now)
+    abilities.forget_refusals(account_id)

@@ -130,7 +130,7 @@ def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
 @require_GET
 def attachment(request: HttpRequest, attachment_id: int) -> HttpResponse:
     """A picture of one's own message; never anything that a browser would run."""
-    found = get_object_or_404(Attachment, pk=attachment_id, person=person_of(request))
+    found = get_object_or_404(Attachment, pk=attachment_id, person=person_of(request)).picture
     response = HttpResponse(bytes(found.data), content_type=found.media_type)
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response["Cache-Control"] = "private, max-age=31536000, immutable"

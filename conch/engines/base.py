@@ -59,10 +59,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture of a message, as bytes of its media type."""
+    """A picture of a message, as bytes of its media type; of so many pixels, where that is known."""
 
     media_type: str
     data: bytes = field(repr=False)
+    width: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)

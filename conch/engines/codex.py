@@ -53,6 +53,7 @@ class Codex:
     official_base_url: ClassVar[str] = "https://chatgpt.com/backend-api"
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
+    counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
     signs_in_by: ClassVar[programs.Kind] = programs.CODEX
 
     def __init__(self) -> None:

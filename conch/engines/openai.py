@@ -49,6 +49,7 @@ class OpenAI:
     official_base_url: ClassVar[str] = "https://api.openai.com/v1"
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5", "gemini-2.5-flash", "gemini")
     billing_page: ClassVar[str] = "https://platform.openai.com/settings/organization/billing"
+    counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     address_variable: ClassVar[str] = "OPENAI_BASE_URL"
 

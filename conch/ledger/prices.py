@@ -148,6 +148,13 @@ def with_a_tenth(tokens: int) -> int:
     return -(-max(0, tokens) * 11 // 10)
 
 
+@lru_cache(maxsize=4096)
+def context_of(engine: str, model: str) -> int | None:
+    """How many tokens that model reads and writes at once, by the bundled list; None where it doesn't say."""
+    found = _found(engine, _plain(model))
+    return None if found is None else found.context_window
+
+
 def warm() -> None:
     """Load the bundled list now: it takes a second, better spent at the start than in somebody's first turn."""
     from genai_prices.data_snapshot import get_snapshot
@@ -232,19 +239,27 @@ _Dated = tuple[tuple[Any, Rates | None], ...]
 @lru_cache(maxsize=4096)
 def _bundled(engine: str, model: str) -> _Dated:
     """The bundled prices of a model; empty where it isn't listed."""
-    from genai_prices.data_snapshot import get_snapshot
     from genai_prices.types import ModelPrice
 
-    snapshot, listed_as = get_snapshot(), _listed_as(engine)
-    if not model or all(provider.id != listed_as for provider in snapshot.providers):
-        return ()
-    try:
-        _, found = snapshot.find_provider_model(model, None, listed_as, None)
-    except LookupError:
+    found = _found(engine, model)
+    if found is None:
         return ()
     if isinstance(found.prices, ModelPrice):
         return ((None, _from_bundled(found.prices, model)),)
     return tuple((dated.constraint, _from_bundled(dated.prices, model)) for dated in found.prices)
+
+
+def _found(engine: str, model: str) -> Any:
+    """The model in the bundled list, None where it isn't in it."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    snapshot, listed_as = get_snapshot(), _listed_as(engine)
+    if not model or all(provider.id != listed_as for provider in snapshot.providers):
+        return None
+    try:
+        return snapshot.find_provider_model(model, None, listed_as, None)[1]
+    except LookupError:
+        return None
 
 
 def _listed_as(engine: str) -> str:

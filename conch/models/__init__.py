@@ -1,13 +1,14 @@
 """The tables: fields, constraints and tiny properties. Money is kept in nanodollars (R28: micro-dollars or finer)."""
 
-from conch.models.accounts import Account, Refusal, Window, WindowSample
-from conch.models.chat import Attachment, Attempt, Conversation, Line, ToolCall, Turn, TurnEvent
+from conch.models.accounts import Ability, Account, Refusal, Window, WindowSample
+from conch.models.chat import Attachment, Attempt, Conversation, Line, Picture, ToolCall, Turn, TurnEvent
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
 from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
 from conch.models.tasks import Agent, Routine, RoutineRun, Task
 from conch.models.tools import ToolPermission, ToolServer
 
 __all__ = [
+    "Ability",
     "Account",
     "Agent",
     "ApiToken",
@@ -18,6 +19,7 @@ __all__ = [
     "Line",
     "MonthTotal",
     "Person",
+    "Picture",
     "Preferences",
     "PriceOverride",
     "Refusal",

@@ -66,6 +66,32 @@ class Account(models.Model):
         return self.slug
 
 
+class Ability(models.Model):
+    """What a model of an account takes, beyond what its engine's list says (conch/accounts/abilities.py).
+
+    Null: nothing is known, or was said, so the list counts, and what isn't in it either is taken as able (R9).
+    """
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="abilities")
+    model = models.CharField(max_length=200)
+    # Learned from what its provider refused; `fits`: the tokens that a request may hold, as the
+    # provider counts them.
+    tools = models.BooleanField(null=True, default=None)
+    images = models.BooleanField(null=True, default=None)
+    fits = models.BigIntegerField(null=True, default=None)
+    # The person's own word, before all else.
+    tools_set = models.BooleanField(null=True, default=None)
+    images_set = models.BooleanField(null=True, default=None)
+    context_set = models.BigIntegerField(null=True, default=None)
+    # What its provider counted in an earlier prompt, for every token counted here (R26).
+    ratio = models.FloatField(null=True, default=None)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["account", "model"], name="ability_once_a_model")]
+        verbose_name_plural = "abilities"
+
+
 class Window(models.Model):
     """A plan's metered span. A percentage that is missing says nothing; it is never 0 or 100 (R6)."""
 

@@ -66,6 +66,9 @@ class Turn(models.Model):
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     text = models.TextField()
     answer = models.TextField(blank=True, default="")
+    # What the two come to in tokens, counted once (conch/turns/tokens.py); null: not counted yet.
+    text_tokens = models.IntegerField(null=True, default=None)
+    answer_tokens = models.IntegerField(null=True, default=None)
     account = models.CharField(max_length=64, blank=True, default="")
     model = models.CharField(max_length=200, blank=True, default="")
     input_tokens = models.BigIntegerField(null=True, default=None)
@@ -217,15 +220,26 @@ class TurnEvent(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["turn", "run", "position"], name="event_once")]
 
 
-class Attachment(models.Model):
-    """An image or text file of a message, checked by content, private to its person."""
+class Picture(models.Model):
+    """An image as it is kept: checked by content, written anew, once for each person, however often it was sent."""
 
-    person = models.ForeignKey(Person, models.CASCADE, related_name="attachments")
-    turn = models.ForeignKey(Turn, models.CASCADE, null=True, default=None, related_name="attachments")
-    media_type = models.CharField(max_length=60)
-    name = models.CharField(max_length=200, blank=True, default="")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="pictures")
     sha256 = models.CharField(max_length=64)
+    media_type = models.CharField(max_length=60)
     data = models.BinaryField()
     width = models.IntegerField(null=True, default=None)
     height = models.IntegerField(null=True, default=None)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["person", "sha256"], name="picture_once_a_person")]
+
+
+class Attachment(models.Model):
+    """An image of a message, private to its person."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="attachments")
+    turn = models.ForeignKey(Turn, models.CASCADE, null=True, default=None, related_name="attachments")
+    picture = models.ForeignKey(Picture, models.CASCADE, related_name="attachments")
+    name = models.CharField(max_length=200, blank=True, default="")
     created_at = models.DateTimeField()

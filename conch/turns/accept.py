@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db.models import OuterRef, Q, QuerySet
 
 from conch.engines.base import Image
-from conch.models import Attachment, Attempt, Conversation, Turn
-from conch.turns import statements
+from conch.models import Attachment, Attempt, Conversation, Picture, Turn
+from conch.turns import statements, tokens
 from conch.turns.errors import NotHere, NotNow, TooMuch
 from conch.turns.events import Event
 
@@ -81,6 +81,7 @@ def accept(
         conversation_id=conversation_id,
         idempotency_key=key,
         text=text,
+        text_tokens=tokens.count(text),
         created_at=now,
         position=1,
         once=once,
@@ -94,17 +95,21 @@ def accept(
 
 
 def _attach(person_id: int, turn: Turn, images: tuple[Image, ...], now: datetime) -> None:
+    for image in images:
+        picture = kept(person_id, image, now)
+        Attachment.objects.create(person_id=person_id, turn=turn, picture=picture, created_at=now)
+
+
+def kept(person_id: int, image: Image, now: datetime) -> Picture:
+    """That image as it is kept: once for each person, however often it is sent."""
     from hashlib import sha256
 
-    for image in images:
-        Attachment.objects.create(
-            person_id=person_id,
-            turn=turn,
-            media_type=image.media_type,
-            sha256=sha256(image.data).hexdigest(),
-            data=image.data,
-            created_at=now,
-        )
+    facts = {"media_type": image.media_type, "data": image.data, "created_at": now}
+    size = {"width": image.width or None, "height": image.height or None}
+    picture, _ = Picture.objects.defer("data").get_or_create(
+        person_id=person_id, sha256=sha256(image.data).hexdigest(), defaults=facts | size
+    )
+    return picture
 
 
 def _queued(turn_id: int, run: int, position: int) -> Event:
@@ -135,6 +140,7 @@ def again(turn: Turn, now: datetime, *, once: str = "") -> bool:
         run=turn.run + 1,
         position=position,
         answer="",
+        answer_tokens=None,
         account="",
         model="",
         input_tokens=None,

@@ -59,6 +59,9 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         started_at=telling.now,
         passed_over=way is None or bool(way.refusals),
         unwell=account is not None and account.state != Account.State.OK,
+        counted=handed.tokens + gathered.beside,
+        ratio=way.ratio if way is not None else 1.0,
+        plain=not gathered.tools and not any(message.images for message in handed.messages),
     )
     return Asking(
         engine=account.engine if account is not None else LOCAL,
@@ -113,9 +116,8 @@ def _handed(
     if slug in so_far.fits:
         fits = min(fits or so_far.fits[slug], so_far.fits[slug])
     fits = None if fits is None else fits - gathered.beside
-    return handoff.handed(
-        gathered.said, slug, fits=fits, instructions=telling.chat.instructions, sees=not decision.drop_images
-    )
+    sees = not decision.drop_images and slug not in so_far.blind
+    return handoff.handed(gathered.said, slug, fits=fits, instructions=telling.chat.instructions, sees=sees)
 
 
 def _say(telling: Telling, decision: Decision, handed: handoff.Handed, slug: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from conch.engines.base import Image
-from conch.models import Attachment, Conversation, Turn
+from conch.models import Conversation, Picture, Turn
 from conch.turns import actions
 from conch.turns.accept import Accepted, accept, checked, title_of, turn_of
 from conch.turns.errors import NotNow
@@ -48,8 +48,9 @@ def resend(person_id: int, turn_id: int, text: str, now: datetime, *, key: str |
 
 
 def _images(turn: Turn) -> tuple[Image, ...]:
-    rows = Attachment.objects.filter(turn=turn).order_by("pk").values_list("media_type", "data")
-    return tuple(Image(media_type, bytes(data)) for media_type, data in rows)
+    rows = Picture.objects.filter(attachments__turn=turn).order_by("attachments__pk")
+    found = rows.values_list("media_type", "data", "width", "height")
+    return tuple(Image(media_type, bytes(data), width or 0, height or 0) for media_type, data, width, height in found)
 
 
 def _title(old: Turn, new_id: int, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from conch.engines.base import EngineError, Usage
 from conch.models import Turn
 from conch.money import from_nano, plain
-from conch.turns import failures, statements
+from conch.turns import failures, statements, tokens
 from conch.turns.accept import next_queued
 from conch.turns.events import Event
 from conch.turns.gathering import viewer_of
@@ -50,6 +50,7 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
     columns = {
         "state": end.state,
         "answer": growth.answer,
+        "answer_tokens": tokens.count(growth.answer),
         "model": end.model or turn.model,
         "ending": end.ending,
         "failure_code": end.failure.get("code", ""),

@@ -7,23 +7,30 @@ last stands, marked as data, after the message that they ran for.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from conch.engines.base import Image, Message
-from conch.models import Attachment, ToolCall, Turn
+from conch.models import Picture, ToolCall, Turn
 from conch.turns import statements, tokens
 
 CUT_OFF = "[This answer was cut off here.]"
 OLDER_IMAGE = "[An image was here, which this model can’t see.]"
+# The plain line before an answer of another, and the mark of one that was cut off.
+TOKENS_OF_MARKS = 24
 
 _CUT = frozenset({Turn.State.STOPPED, Turn.State.INTERRUPTED, Turn.State.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the person with what answered it; `images` is how many came with it, `tools` what tools gave."""
+    """One message of the person with what answered it; `images` is how many came with it, `tools` what tools gave.
+
+    In tokens: `text_tokens` is the message, `answer_tokens` what answered it (None: not counted yet), `image_tokens`
+    its images.
+    """
 
     turn_id: int
     text: str
@@ -33,6 +40,26 @@ class Said:
     cut: bool = False
     images: int = 0
     tools: str = ""
+    text_tokens: int | None = None
+    answer_tokens: int | None = None
+    image_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All of it, as it would be sent."""
+        whole = self.image_tokens + (tokens.count(self.text) if self.text_tokens is None else self.text_tokens)
+        if self.tools:
+            whole += _count_again(self.tools)
+        if self.answer:
+            answer = tokens.count(self.answer) if self.answer_tokens is None else self.answer_tokens
+            whole += answer + TOKENS_OF_MARKS
+        return whole
+
+
+@lru_cache(maxsize=512)
+def _count_again(text: str) -> int:
+    """What tools gave is put together anew for each turn: counted once all the same."""
+    return tokens.count(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +73,55 @@ class Handed:
 
 
 def history(turn: Turn, labels: dict[str, str]) -> list[Said]:
-    """The chat up to and with that turn, oldest first. `labels`: account slug → label, for who gave an answer."""
-    seen = statements.history(turn.conversation_id, turn.pk)
-    pictures = Counter(statements.pictures(turn.conversation_id))
-    given = _given(turn)
-    earlier = [
-        Said(
-            pk,
-            text,
-            answer,
-            account,
-            labels.get(account, account),
-            state in _CUT or ending == "cut",
-            pictures[pk],
-            given.get(pk, ""),
+    """The chat up to and with that turn, oldest first. `labels`: account slug → label, for who gave an answer.
+
+    Called in a step: what was not counted yet (a chat of before) is counted here, once, and written down.
+    """
+    sizes, given = _image_tokens(turn), _given(turn)
+    said, uncounted = [], []
+    for pk, text, answer, account, state, ending, kept, kept_of_answer in statements.history(
+        turn.conversation_id, turn.pk
+    ):
+        counted = kept is not None and kept_of_answer is not None
+        counts = (kept, kept_of_answer) if counted else (tokens.count(text), tokens.count(answer))
+        if not counted:
+            uncounted.append((*counts, pk))
+        images = sizes.get(pk, ())
+        said.append(
+            Said(
+                pk,
+                text,
+                answer,
+                account,
+                labels.get(account, account),
+                cut=state in _CUT or ending == "cut",
+                images=len(images),
+                tools=given.get(pk, ""),
+                text_tokens=counts[0],
+                answer_tokens=counts[1],
+                image_tokens=sum(images),
+            )
         )
-        for pk, text, answer, account, state, ending in seen
-    ]
-    return [*earlier, Said(turn.pk, turn.text, images=pictures[turn.pk], tools=given.get(turn.pk, ""))]
+    if uncounted:
+        statements.keep_counts(uncounted)
+    images = sizes.get(turn.pk, ())
+    newest = Said(
+        turn.pk,
+        turn.text,
+        images=len(images),
+        tools=given.get(turn.pk, ""),
+        text_tokens=turn.text_tokens,
+        image_tokens=sum(images),
+    )
+    return [*said, newest]
+
+
+def _image_tokens(turn: Turn) -> dict[int, list[int]]:
+    """What each image of the chat comes to in tokens, by its turn."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for turn_id, width, height in statements.pictures(turn.conversation_id):
+        found[turn_id].append(tokens.of_image(width, height))
+    return found
 
 
 def _given(turn: Turn) -> dict[int, str]:
@@ -81,11 +139,8 @@ def _given(turn: Turn) -> dict[int, str]:
 
 
 def length(said: Sequence[Said], instructions: str = "") -> int:
-    """The most tokens that these come to, with the instructions."""
-    spoken = sum(
-        tokens.count(s.text + s.tools, s.images) + (tokens.count(s.answer) + 12 if s.answer else 0) for s in said
-    )
-    return spoken + (tokens.count(instructions) if instructions else 0)
+    """The tokens that these come to, with the instructions."""
+    return sum(one.tokens for one in said) + (tokens.count(instructions) if instructions else 0)
 
 
 def handed(
@@ -97,19 +152,20 @@ def handed(
     sees: bool = True,
 ) -> Handed:
     """The chat as that account gets it; to fit in `fits` tokens the oldest whole messages are left out."""
-    kept = list(said)
-    if fits is not None:
-        while len(kept) > 1 and length(kept, instructions) > fits:
-            kept.pop(0)
+    whole, oldest = length(said, instructions), 0
+    while fits is not None and whole > fits and oldest < len(said) - 1:
+        whole -= said[oldest].tokens
+        oldest += 1
+    kept = said[oldest:]
     images = _images([s.turn_id for s in kept if s.images]) if sees else {}
     messages: list[Message] = []
     for one in kept:
         messages.append(_question(one, images.get(one.turn_id, ()), sees=sees))
         if one.answer:
             messages.append(_answer(one, account))
-    left_out = sum(2 if s.answer else 1 for s in said) - sum(2 if s.answer else 1 for s in kept)
+    left_out = sum(2 if s.answer else 1 for s in said[:oldest])
     unseen = not sees and any(s.images for s in kept)
-    return Handed(tuple(messages), length(kept, instructions), left_out, images_left_out=unseen)
+    return Handed(tuple(messages), whole, left_out, images_left_out=unseen)
 
 
 def _question(one: Said, images: tuple[Image, ...], *, sees: bool) -> Message:
@@ -126,7 +182,7 @@ def _images(turn_ids: Sequence[int]) -> dict[int, tuple[Image, ...]]:
     if not turn_ids:
         return {}
     found: dict[int, tuple[Image, ...]] = {}
-    rows = Attachment.objects.filter(turn_id__in=turn_ids).order_by("pk")
-    for turn_id, media_type, data in rows.values_list("turn_id", "media_type", "data"):
+    rows = Picture.objects.filter(attachments__turn_id__in=turn_ids).order_by("attachments__pk")
+    for turn_id, media_type, data in rows.values_list("attachments__turn_id", "media_type", "data"):
         found[turn_id] = (*found.get(turn_id, ()), Image(media_type, bytes(data)))
     return found

@@ -1,6 +1,6 @@
 """The most that one request to a key can cost, held before it is sent; each round of a tool loop is one (R26, R34)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -24,7 +24,9 @@ class TooDear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """One request to a key: whose, by which yes, with how many tokens sent; `most_output` is what it can pay for."""
+    """One request to a key: whose, by which yes, with how many tokens sent, as counted here; `most_output` is what it
+    can pay for.
+    """  # noqa: D205  one sentence
 
     turn: Turn
     attempt_id: int
@@ -41,6 +43,7 @@ def hold(question: Question, paid: Paid, now: datetime) -> tuple[int, int]:
     way = next(way for way in question.ways if way.slug == paid.account)
     account = Account.objects.get(person_id=person_id, slug=way.slug)
     preferences = Preferences.objects.get(pk=person_id)
+    paid = replace(paid, tokens=int(paid.tokens * way.ratio))
     cap = _output(question, way, paid, account)
     try:
         entry = ledger.hold(
@@ -74,6 +77,9 @@ def hold(question: Question, paid: Paid, now: datetime) -> tuple[int, int]:
 def _output(question: Question, way: Way, paid: Paid, account: Account) -> int:
     """The output tokens that what is left pays for: of the month and the key, and of the chat's own cap."""
     cap = min(OUTPUT_CAP, paid.most_output)
+    if way.model.context is not None:
+        # What a model reads and what it writes share its context: some servers refuse a cap beyond what is left.
+        cap = min(cap, max(LEAST_OUTPUT, way.model.context - paid.tokens))
     for capped, left in ((False, _left(question, way)), (True, _left_of_cap(question))):
         if left is not None:
             within = prices.output_within(left, way.engine, paid.model, paid.tokens, account.known_models)

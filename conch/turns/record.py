@@ -8,8 +8,9 @@ from typing import Any
 from django.db import connection
 
 from conch import ledger
+from conch.accounts import abilities
 from conch.accounts.room import keep_reading, record_answer, record_refusal
-from conch.engines.base import EngineError, LimitReached, Room, SignedOut, Usage
+from conch.engines.base import EngineError, LimitReached, Rejected, Room, SignedOut, Usage
 from conch.models import Account, Entry, Line, Turn
 from conch.money import from_nano, plain
 from conch.turns import statements, tokens
@@ -55,6 +56,15 @@ class Tried:
     # As the route saw the account: it had refused before, or its sign-in was not known to be well.
     passed_over: bool = True
     unwell: bool = True
+    # What was sent, in tokens as counted here, and how many of the model's own each is taken for. `plain`: words alone,
+    # whose count can be held against the provider's.
+    counted: int = 0
+    ratio: float = 1.0
+    plain: bool = False
+
+    def fits(self, said: int | None) -> int:
+        """The tokens, as counted here, that fit where these didn't; `said`: the size that the provider named."""
+        return int(abilities.fits(said, int(self.counted * self.ratio)) / self.ratio)
 
     @property
     def used(self) -> Usage:
@@ -115,6 +125,7 @@ def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | No
     }
     statements.end_attempt(tried.attempt_id, state, columns | said, now)
     _note_sign_in(tried, state, error)
+    _learn(tried, usage, error, now)
     freed = tried.entry_id is not None
     if tried.account_id is not None:
         for room in tried.rooms:
@@ -147,6 +158,16 @@ def _note_sign_in(tried: Tried, state: str, error: EngineError | None) -> None:
         account.filter(state=Account.State.OK).exclude(sealed_key="").update(state=Account.State.WRONG_KEY)
     elif state == "done" and tried.unwell:
         account.exclude(state__in=[Account.State.OK, Account.State.DISABLED]).update(state=Account.State.OK)
+
+
+def _learn(tried: Tried, usage: Usage, error: EngineError | None, now: datetime) -> None:
+    """What this attempt showed of its model: what it can't take (R9), and how its provider counts (R26)."""
+    if tried.account_id is None:
+        return
+    if isinstance(error, Rejected):
+        abilities.learn_refusal(tried.account_id, tried.model, error, int(tried.counted * tried.ratio), now)
+    elif tried.plain and usage.input_tokens:
+        abilities.learn_count(tried.account_id, tried.model, tried.counted, usage.input_tokens, tried.ratio, now)
 
 
 def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None:

@@ -37,7 +37,6 @@ from conch.turns.process import this_process
 from conch.turns.record import Growth, Tried
 from conch.turns.rounds import after_too_dear
 from conch.turns.streaming import Stream
-from conch.turns.tokens import length as handoff_length
 from conch.turns.toolbox import Toolbox
 
 logger = logging.getLogger("conch.turns")
@@ -253,11 +252,16 @@ class Runner:
         return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
 
     def _once_more(self, stream: Stream, error: Rejected) -> bool:
-        """Whether the same account is asked once more: shortened (R31), or with its default model (R17)."""
+        """Whether the same account is asked once more: shortened or without older images (R31), or with its default
+        model (R17).
+        """  # noqa: D205  one sentence
         account, asked = stream.tried.account, stream.asked
         if error.reason == "too_long" and account not in self.so_far.fits:
-            fits = error.fits_tokens or handoff_length(asked.request) // 2
+            fits = stream.tried.fits(error.fits_tokens)
             self.so_far = replace(self.so_far, fits=self.so_far.fits | {account: fits})
+            return True
+        if error.reason == "images" and account not in self.so_far.blind and not asked.request.messages[-1].images:
+            self.so_far = replace(self.so_far, blind=self.so_far.blind | {account})
             return True
         if error.reason == "model_gone" and not asked.own and asked.default_model not in {"", asked.request.model}:
             if account in self.so_far.default_model:

@@ -20,7 +20,7 @@ from routing.prepared import NUMBER, OTHER_NUMBER, WORD, Prepared
 TURN = [field.attname for field in Turn._meta.concrete_fields]
 CHAT = [field.attname for field in Conversation._meta.concrete_fields]
 ACCOUNT = [field.attname for field in Account._meta.concrete_fields]
-HISTORY = ("pk", "text", "answer", "account", "state", "ending")
+HISTORY = ("pk", "text", "answer", "account", "state", "ending", "text_tokens", "answer_tokens")
 # Characters of what a tool gave in an earlier turn that go to the model again.
 OLDER_OUTCOME = 4_000
 UNFINISHED = "('queued', 'running', 'waiting', 'capped')"
@@ -45,7 +45,8 @@ def _line_rows(turn_id: int) -> "QuerySet[Line, Any]":
 
 
 def _picture_rows(conversation_id: int) -> "QuerySet[Attachment, Any]":
-    return Attachment.objects.filter(turn__conversation_id=conversation_id).values_list("turn_id")
+    rows = Attachment.objects.filter(turn__conversation_id=conversation_id)
+    return rows.values_list("turn_id", "picture__width", "picture__height")
 
 
 def _call_rows(conversation_id: int, pk: int) -> "QuerySet[ToolCall, Any]":
@@ -80,9 +81,15 @@ def history(conversation_id: int, turn_id: int) -> list[tuple[Any, ...]]:
     return _history.rows(conversation_id, turn_id)
 
 
-def pictures(conversation_id: int) -> list[int]:
-    """The turn of every attachment in the chat."""
-    return [turn_id for (turn_id,) in _pictures.rows(conversation_id)]
+def pictures(conversation_id: int) -> list[tuple[Any, ...]]:
+    """The turn, width and height of every image in the chat."""
+    return _pictures.rows(conversation_id)
+
+
+def keep_counts(counted: Iterable[tuple[int, int, int]]) -> None:
+    """Write down what messages come to in tokens: the message, its answer, its turn."""
+    with connection.cursor() as cursor:
+        cursor.executemany("UPDATE conch_turn SET text_tokens = %s, answer_tokens = %s WHERE id = %s", list(counted))
 
 
 def calls(conversation_id: int, turn_id: int) -> list[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, Max, OuterRef
 from django.db.models.functions import Coalesce
 
-from conch.models import Conversation, Turn
+from conch.models import Conversation, Picture, Turn
 
 KEPT = timedelta(hours=24)
 MOST_AT_ONCE = 20
@@ -20,6 +20,13 @@ def expired(now: datetime) -> list[int]:
 
 
 def forget(conversation_id: int, now: datetime) -> None:
-    """Delete that chat with all that was said in it, unless something has been sent in it meanwhile."""
+    """Delete that chat with all that was said in it, unless something has been sent in it meanwhile.
+
+    An image of it goes too, unless it was also sent in another chat.
+    """
     if conversation_id in expired(now):
+        sent = list(
+            Picture.objects.filter(attachments__turn__conversation=conversation_id).values_list("pk", flat=True)
+        )
         Conversation.objects.filter(pk=conversation_id).delete()
+        Picture.objects.filter(pk__in=sent, attachments=None).only("pk").delete()

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from conch.models import Attachment, Conversation, Preferences, Turn
-from tests.conftest import NOW, make_account
+from conch.models import Conversation, Preferences, Turn
+from tests.conftest import make_account, make_attachment
 from tests.pages.conftest import a_chat, a_line, a_turn
 from tests.pages.test_lines import routed
 
@@ -99,8 +99,7 @@ def test_a_chat_is_taken_along_as_markdown_and_as_json(as_ada, ada):
 
 
 def test_a_picture_is_its_persons_and_nothing_that_runs(as_ada, ada, bob):
-    mine = Attachment.objects.create(person=ada, media_type="image/png", sha256="x", data=b"png", created_at=NOW)
-    other = Attachment.objects.create(person=bob, media_type="image/png", sha256="x", data=b"png", created_at=NOW)
+    mine, other = make_attachment(ada), make_attachment(bob)
 
     response = as_ada.get(f"/attachments/{mine.pk}")
 

@@ -115,7 +115,7 @@ def test_text_and_images_go_with_a_message_by_what_they_are(ada, as_ada):
     as_ada.post(f"/c/{chat.pk}/messages", {"text": "Sum it up", "images": files})
 
     assert Turn.objects.get().text == "Sum it up\n\norders.csv:\n```csv\nid,total\n1,2\n```"
-    assert Attachment.objects.get().media_type == "image/jpeg"
+    assert Attachment.objects.get().picture.media_type == "image/jpeg"
 
 
 @pytest.mark.django_db(transaction=True)

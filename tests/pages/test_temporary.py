@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from conch.models import Attachment, Conversation, Entry, Line, Turn
+from conch.models import Attachment, Conversation, Entry, Line, Picture, Turn
 from conch.turns.temporary import expired, forget
-from tests.conftest import NOW, make_account
+from tests.conftest import NOW, make_account, make_attachment
 from tests.pages.conftest import a_chat, a_line, a_turn
 
 pytestmark = pytest.mark.django_db
@@ -70,17 +70,21 @@ def test_nothing_of_it_is_left_but_its_ledger(ada):
     chat = a_chat(ada, temporary=True)
     turn = a_turn(chat)
     a_line(turn, "limit.sent", {"at": "2026-10-09T12:00:00Z", "late": False})
-    Attachment.objects.create(person=ada, turn=turn, media_type="image/png", sha256="x", data=b"png", created_at=NOW)
+    make_attachment(ada, turn)
+    make_attachment(ada, turn, b"also elsewhere")
+    make_attachment(ada, a_turn(a_chat(ada)), b"also elsewhere")
     Entry.objects.create(
         person=ada, account="openai", engine="openai", model="gpt-5.5", conversation=chat.pk, turn=turn.pk,
         month="2026-10", state="settled", cost_nano=5, at=NOW,
     )  # fmt: skip
 
     forget(chat.pk, NOW)
-    assert Turn.objects.count() == 1
+    assert Turn.objects.count() == 2
     forget(chat.pk, NOW + 2 * DAY)
 
-    assert not any(model.objects.exists() for model in (Conversation, Turn, Line, Attachment))
+    assert not Line.objects.exists()
+    assert [model.objects.count() for model in (Conversation, Turn, Attachment, Picture)] == [1, 1, 1, 1]
+    assert bytes(Picture.objects.get().data) == b"also elsewhere"
     assert Entry.objects.get().cost_nano == 5
 
 

@@ -17,6 +17,7 @@ from conch.models import (
     Entry,
     Line,
     MonthTotal,
+    Picture,
     Preferences,
     Refusal,
     Routine,
@@ -28,7 +29,7 @@ from conch.models import (
     Window,
     WindowSample,
 )
-from tests.conftest import make_account
+from tests.conftest import make_account, make_attachment
 
 SECRET = "sk-proj-Adas0wnKey7f3e"
 MARK = "adas-own-words"
@@ -69,9 +70,7 @@ def one_of_everything(person):
         conversation=chat, turn=turn, kind="limit.returned", data={"account": "adas", "label": MARK}, at=now
     )
     png = bytes.fromhex("89504e470d0a1a0a") + MARK.encode()
-    image = Attachment.objects.create(
-        person=person, turn=turn, media_type="image/png", sha256="0", data=png, created_at=now
-    )
+    image = make_attachment(person, turn, png)
     Entry.objects.create(
         person=person, account="adas", engine="openai", model=MARK, month="2026-10", state="settled", at=now
     )
@@ -121,6 +120,7 @@ def rows_of(person):
             Entry,
             MonthTotal,
             Attachment,
+            Picture,
             ApiToken,
             SigninLink,
             Agent,

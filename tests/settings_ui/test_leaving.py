@@ -5,8 +5,8 @@ import json
 import pytest
 from django.utils import timezone
 
-from conch.models import Account, Attachment, Conversation, Entry, Person, Turn
-from tests.conftest import make_account, make_person
+from conch.models import Account, Conversation, Entry, Person, Turn
+from tests.conftest import make_account, make_attachment, make_person
 
 
 @pytest.fixture
@@ -18,9 +18,7 @@ def a_chat(person, state="done"):
     now = timezone.now()
     chat = Conversation.objects.create(person=person, account="codex", title="Hello", created_at=now, updated_at=now)
     turn = Turn.objects.create(conversation=chat, text="Hi “you”", answer="Hello.", state=state, created_at=now)
-    Attachment.objects.create(
-        person=person, turn=turn, media_type="image/png", name="a.png", sha256="0", data=b"\x89PNG", created_at=now
-    )
+    make_attachment(person, turn, b"\x89PNG", name="a.png")
     Entry.objects.create(
         person=person, account="codex", engine="codex", model="m", month="2026-10", state="settled", at=now
     )
