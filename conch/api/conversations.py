@@ -19,7 +19,7 @@ from conch.api.presented import conversation_json, line_json, reader_of, turn_js
 from conch.api.problems import Problem
 from conch.api.schemas import ConversationChange, ConversationStart
 from conch.db import look, step
-from conch.models import Account, Agent, Attempt, Conversation, Line, Turn
+from conch.models import Account, Agent, Attempt, Conversation, Line, ToolCall, Turn
 from conch.money import to_nano
 from conch.tasks.agents import Beginning, accounts_of, beginning
 from conch.tasks.agents import own as own_agent
@@ -68,6 +68,8 @@ async def change_conversation(request: HttpRequest, conversation_id: int, given:
     await step(_change, caller, conversation_id, said)
     if "account" in said or "model" in said:
         await doors.choose(caller, conversation_id, account, model)
+    if "tools" in said:
+        await doors.asked_again(caller)
     if "spend_cap" in said:
         await doors.raise_cap(caller, conversation_id, said["spend_cap"])
     return answer(await look(_whole, caller, conversation_id, None, MOST_TURNS, timezone.now()))
@@ -209,10 +211,13 @@ def _whole(caller: int, conversation_id: int, before: int | None, limit: int, no
     attempts: dict[int, list[Attempt]] = {}
     for attempt in Attempt.objects.filter(turn__in=turns).order_by("pk"):
         attempts.setdefault(attempt.turn_id, []).append(attempt)
+    calls: dict[int, list[ToolCall]] = {}
+    for call in ToolCall.objects.filter(turn__in=turns).order_by("pk"):
+        calls.setdefault(call.turn_id, []).append(call)
     shown = Q(turn__in=turns) if before is not None or len(turns) == limit else Q()
     lines = Line.objects.filter(shown, conversation_id=chat.pk).order_by("pk")
     return conversation_json(chat) | {
-        "turns": [turn_json(turn, attempts.get(turn.pk, ()), reader) for turn in turns],
+        "turns": [turn_json(turn, attempts.get(turn.pk, ()), reader, calls=calls.get(turn.pk, ())) for turn in turns],
         "lines": [line_json(line, reader.viewer) for line in lines],
     }
 

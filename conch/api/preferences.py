@@ -8,7 +8,8 @@ from django.utils import timezone
 from ninja import Router
 
 from conch.accounts import zones
-from conch.accounts.defaults import LOCAL, connected
+from conch.accounts.defaults import LOCAL, connected, start_of
+from conch.api.accounts import model_of
 from conch.api.caller import answer, person_id
 from conch.api.presented import preferences_json
 from conch.api.problems import Problem
@@ -47,9 +48,9 @@ def _change(caller: int, said: dict[str, Any], now: datetime) -> None:
     changed: dict[str, Any] = {
         name: said[name] for name in ("limit_return", "limit_paid", "offline_fallback") if name in said
     }
-    changed |= {name: said[name] or "" for name in ("default_model", "hour_cycle") if name in said}
-    if "default_account" in said:
-        changed["default_account"] = _account(caller, said["default_account"] or "", row.default_account, local=True)
+    if "hour_cycle" in said:
+        changed["hour_cycle"] = said["hour_cycle"] or ""
+    changed |= _default(caller, said, row)
     if "limit_fallback" in said:
         changed["limit_fallback"] = _fallback(caller, said["limit_fallback"], row.limit_fallback)
     if "limit_order" in said:
@@ -64,6 +65,22 @@ def _change(caller: int, said: dict[str, Any], now: datetime) -> None:
         change_zone(caller, zone, now)
     if changed:
         Preferences.objects.filter(pk=caller).update(**changed)
+
+
+def _default(caller: int, said: dict[str, Any], row: Preferences) -> dict[str, str]:
+    """Who a new chat starts with. The model is one that this account has; one of the account before doesn't stay."""
+    changed: dict[str, str] = {}
+    if "default_account" in said:
+        changed["default_account"] = _account(caller, said["default_account"] or "", row.default_account, local=True)
+        changed["default_model"] = "" if changed["default_account"] != row.default_account else row.default_model
+    if "default_model" in said:
+        changed["default_model"] = said["default_model"] or ""
+        named = changed.get("default_account", row.default_account)
+        slug = named or start_of(Preferences(), connected(caller)).account
+        account = Account.objects.filter(person_id=caller, slug=slug, removed_at=None).first()
+        if account is not None and changed["default_model"]:
+            model_of(account, changed["default_model"])
+    return changed
 
 
 def _account(caller: int, slug: str, present: str, *, local: bool) -> str:

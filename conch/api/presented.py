@@ -13,8 +13,9 @@ from conch.copy import lines as copy_lines
 from conch.copy.clock import Viewer
 from conch.engines import local_models
 from conch.engines.base import Billing
-from conch.models import Account, Attempt, Conversation, Line, Preferences, Turn
+from conch.models import Account, Attempt, Conversation, Line, Preferences, ToolCall, Turn
 from conch.money import from_nano, plain
+from conch.turns.calls import seconds_of
 
 LOCAL = "local"
 FREE = (Billing.PLAN, Billing.LOCAL)
@@ -73,8 +74,10 @@ def conversation_json(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def turn_json(turn: Turn, attempts: Iterable[Attempt], reader: Reader) -> dict[str, Any]:
-    """A turn with every attempt made. `answer` is what has arrived so far."""
+def turn_json(
+    turn: Turn, attempts: Iterable[Attempt], reader: Reader, *, calls: Iterable[ToolCall] = ()
+) -> dict[str, Any]:
+    """A turn with every attempt made and every call of a tool. `answer` is what has arrived so far."""
     failed = {"code": turn.failure_code, "text": copy_lines.failure_text(turn.failure, reader.viewer)}
     return {
         "id": turn.pk,
@@ -92,6 +95,22 @@ def turn_json(turn: Turn, attempts: Iterable[Attempt], reader: Reader) -> dict[s
         "failure": failed if turn.failure_code else None,
         "replaced_by": turn.replaced_by_id,
         "attempts": [_attempt(attempt, reader) for attempt in attempts],
+        "calls": [call_json(call) for call in calls],
+    }
+
+
+def call_json(call: ToolCall) -> dict[str, Any]:
+    """A call of a tool: what was asked for, and what came of it."""
+    return {
+        "id": call.pk,
+        "name": call.name,
+        "title": call.title,
+        "account": call.account,
+        "state": call.state,
+        "arguments": call.arguments,
+        "outcome": call.outcome,
+        "seconds": seconds_of(call),
+        "forgotten": call.forgotten,
     }
 
 

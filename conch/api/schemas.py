@@ -96,3 +96,9 @@ class AnswerWith(Given):
     """The account that answers this message now."""
 
     account: Slug
+
+
+class Allow(Given):
+    """The word on a call that asks: this once, from now on always, or no."""
+
+    allow: Literal["once", "always", "no"]

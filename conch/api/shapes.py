@@ -166,6 +166,19 @@ SCHEMAS: dict[str, Shape] = {
                 consent=CONSENT,
             )
         ),
+        calls=many(
+            thing(
+                id=WHOLE,
+                name=TEXT,
+                title=TEXT,
+                account=TEXT,
+                state=one_of("asked", "allowed", "running", "done", "failed", "declined"),
+                arguments={"type": "object"},
+                outcome=TEXT,
+                seconds=maybe({"type": "number"}),
+                forgotten=YES_NO,
+            )
+        ),
     ),
     "Line": thing(id=WHOLE, turn=maybe(WHOLE), kind=TEXT, text=TEXT, data={"type": "object"}, at=TIME),
     "ConversationRow": thing(**_CHAT),
@@ -233,5 +246,6 @@ ANSWERS: dict[tuple[str, str], dict[int, Shape]] = {
     ("POST", _TURNS + "/stop"): {202: _TURN},
     ("POST", _TURNS + "/retry"): {202: _TURN},
     ("POST", _TURNS + "/answer-with"): {202: _TURN},
+    ("POST", _TURNS + "/tools/{call_id}"): {202: _TURN},
     ("GET", "/ledger"): {200: _json("A month", named("Ledger"))},
 }

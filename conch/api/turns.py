@@ -16,10 +16,10 @@ from conch.api import sse
 from conch.api.caller import answer, person_id
 from conch.api.presented import reader_of, turn_json
 from conch.api.problems import Problem
-from conch.api.schemas import AnswerWith, ImageGiven, MessageGiven
+from conch.api.schemas import Allow, AnswerWith, ImageGiven, MessageGiven
 from conch.db import look
 from conch.engines.base import Image
-from conch.models import Attempt, Turn
+from conch.models import Attempt, ToolCall, Turn
 from conch.turns import doors
 from conch.turns.errors import NotHere
 
@@ -83,6 +83,17 @@ async def answer_with(request: HttpRequest, conversation_id: int, turn_id: int, 
     return await _accepted(caller, conversation_id, turn_id)
 
 
+@router.post(TURN + "/tools/{id:call_id}", summary="Allow a tool's call")
+async def allow_call(
+    request: HttpRequest, conversation_id: int, turn_id: int, call_id: int, given: Allow
+) -> HttpResponse:
+    """The word on a call that asks; the turn goes on once each of its calls has one. Said again: the first stands."""
+    caller = person_id(request)
+    await look(_own, caller, conversation_id, turn_id)
+    await doors.allow(caller, turn_id, call_id, given.allow)
+    return await _accepted(caller, conversation_id, turn_id)
+
+
 def _wants_events(request: HttpRequest) -> bool:
     return sse.MEDIA_TYPE in request.headers.get("Accept", "")
 
@@ -106,7 +117,9 @@ async def _accepted(caller: int, conversation_id: int, turn_id: int) -> HttpResp
 
 def _turn(caller: int, conversation_id: int, turn_id: int, now: datetime) -> dict[str, Any]:
     turn = _own(caller, conversation_id, turn_id)
-    return turn_json(turn, Attempt.objects.filter(turn=turn).order_by("pk"), reader_of(caller, now))
+    attempts = Attempt.objects.filter(turn=turn).order_by("pk")
+    calls = ToolCall.objects.filter(turn=turn).order_by("pk")
+    return turn_json(turn, attempts, reader_of(caller, now), calls=calls)
 
 
 async def _images(given: list[ImageGiven]) -> tuple[Image, ...]:

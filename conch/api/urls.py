@@ -16,7 +16,7 @@ def _not_here(_request: HttpRequest) -> HttpResponse:
 
 
 def _with_problems(pattern: Any) -> Any:
-    """The same address with its plain errors as problem documents, and with CSRF for sessions.
+    """The same address with its plain errors as problem documents, HEAD as GET without a body, CSRF for sessions.
 
     The library exempts its views from Django's check; the wrapper doesn't carry that mark on.
     """
@@ -25,13 +25,13 @@ def _with_problems(pattern: Any) -> Any:
 
         @wraps(view, updated=())
         async def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            return _as_problem(await view(request, *args, **kwargs))
+            return _as_problem(request, await view(_as_get(request), *args, **kwargs))
     else:
 
         @wraps(view, updated=())
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             try:
-                return _as_problem(view(request, *args, **kwargs))
+                return _as_problem(request, view(_as_get(request), *args, **kwargs))
             except Http404:
                 return problem(404, NOT_HERE)
 
@@ -39,10 +39,22 @@ def _with_problems(pattern: Any) -> Any:
     return pattern
 
 
-def _as_problem(response: Any) -> Any:
+def _as_get(request: HttpRequest) -> HttpRequest:
+    """The library knows no HEAD: it is asked as for GET, and the server leaves the body out."""
+    request.asked_head = request.method == "HEAD"  # type: ignore[attr-defined]
+    if request.method == "HEAD":
+        request.method = "GET"
+    return request
+
+
+def _as_problem(request: HttpRequest, response: Any) -> Any:
+    if request.asked_head:  # type: ignore[attr-defined]
+        request.method = "HEAD"
     if response.status_code == 405:
-        allowed = response["Allow"]
+        allowed = response["Allow"].replace("GET", "GET, HEAD")
         return problem(405, f"Only {allowed} here.", headers={"Allow": allowed})
+    if response.streaming and request.method == "HEAD":
+        return HttpResponse(status=response.status_code, headers=dict(response.items()))
     return response
 
 

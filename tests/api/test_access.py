@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from conch.accounts import tokens
 from conch.accounts.views import BACKEND
-from conch.models import ApiToken, Conversation, Turn
+from conch.models import ApiToken, Conversation, ToolCall, Turn
 from tests.api.site import caller
 from tests.conftest import NOW, make_account
 
@@ -103,6 +103,7 @@ def test_what_is_anothers_is_not_there(base, ada, bob):
     make_account(ada, "codex")
     chat = Conversation.objects.create(person=ada, account="codex", created_at=NOW, updated_at=NOW)
     turn = Turn.objects.create(conversation=chat, state="done", text="Mine", answer="Yours", created_at=NOW)
+    asked = ToolCall.objects.create(turn=turn, run=1, name="notes__write", digest="x", state="asked", asked_at=NOW)
     one, its_turn = f"/api/conversations/{chat.pk}", f"/api/conversations/{chat.pk}/turns/{turn.pk}"
     with caller(base, bob) as call:
         own = call.post("/api/conversations", json={}).json()["id"]
@@ -121,6 +122,7 @@ def test_what_is_anothers_is_not_there(base, ada, bob):
             call.post(f"{its_turn}/stop"),
             call.post(f"{its_turn}/retry"),
             call.post(f"{its_turn}/answer-with", json={"account": "local"}),
+            call.post(f"{its_turn}/tools/{asked.pk}", json={"allow": "always"}),
             call.get(f"/api/conversations/{own}/turns/{turn.pk}/events"),
             call.post(f"/api/conversations/{own}/turns/{turn.pk}/retry"),
         ]
@@ -131,6 +133,8 @@ def test_what_is_anothers_is_not_there(base, ada, bob):
         assert call.get("/api/ledger").json()["entries"] == []
         assert call.patch("/api/preferences", json={"limit_fallback": "codex"}).status_code == 422
         assert call.post("/api/conversations", json={"account": "codex"}).status_code == 422
+    asked.refresh_from_db()
+    assert asked.state == "asked"
     chat.refresh_from_db()
     assert (chat.title, chat.deleted_at) == ("", None)
 

@@ -23,6 +23,7 @@ CALLS = {
     "POST /api/conversations/{conversation_id}/turns/{turn_id}/stop",
     "POST /api/conversations/{conversation_id}/turns/{turn_id}/retry",
     "POST /api/conversations/{conversation_id}/turns/{turn_id}/answer-with",
+    "POST /api/conversations/{conversation_id}/turns/{turn_id}/tools/{call_id}",
     "POST /api/conversations/{conversation_id}/limit-back",
     "DELETE /api/conversations/{conversation_id}/limit-back",
     "GET /api/ledger",

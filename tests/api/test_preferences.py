@@ -128,6 +128,33 @@ def test_a_value_that_makes_no_sense_is_refused_and_nothing_is_changed(call, ada
     assert Preferences.objects.values().get() == before
 
 
+def test_the_default_model_is_one_that_the_default_account_has(call, ada):
+    listed = [{"id": "gpt-5.5", "label": "GPT-5.5"}, {"id": "gpt-5.5-mini", "label": "GPT-5.5 mini"}]
+    make_account(ada, "codex", known_models=listed)
+    make_account(ada, "openai", known_models=[{"id": "gpt-other"}])
+
+    refused = change(call, default_model="no-such-model")
+
+    assert refused.status_code == 422
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert "no model" in refused.json()["detail"]
+    assert change(call, default_account="openai", default_model="gpt-5.5").status_code == 422
+    assert Preferences.objects.get().default_model == ""
+    assert change(call, default_model="gpt-5.5-mini").json()["default_model"] == "gpt-5.5-mini"
+    assert call.post("/api/conversations", json={}).json()["model"] == "gpt-5.5-mini"
+
+
+def test_the_model_of_the_default_before_doesnt_stay_with_another_account(call, ada):
+    make_account(ada, "codex", known_models=[{"id": "gpt-5.5"}])
+    make_account(ada, "openai", known_models=[{"id": "gpt-other"}], model="gpt-other")
+    change(call, default_account="codex", default_model="gpt-5.5")
+
+    changed = change(call, default_account="openai").json()
+
+    assert changed["default_model"] == ""
+    assert call.post("/api/conversations", json={}).json()["model"] == "gpt-other"
+
+
 def test_a_slug_that_is_gone_may_stay_in_the_order(call, ada):
     """Preferences: slugs that are gone stay, and count again when that same account is back."""
     make_account(ada, "codex", removed_at=NOW)

@@ -38,6 +38,30 @@ def test_a_method_that_is_not_there_says_which_are(call):
     assert "PATCH" in call.put("/api/preferences").headers["allow"]
 
 
+@pytest.mark.parametrize("path", ["accounts", "preferences", "fallback", "conversations", "ledger", "openapi.json"])
+def test_head_is_get_without_a_body(call, path):
+    head, whole = call.head(f"/api/{path}"), call.get(f"/api/{path}")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers["content-length"] == whole.headers["content-length"]
+
+
+def test_head_of_what_cant_be_read_says_so_without_a_body(call, chat):
+    assert call.head("/api/nothing").status_code == 404
+    assert "GET" not in call.head("/api/accounts/local/check").headers["allow"]
+    assert "GET, HEAD" in call.put("/api/preferences").headers["allow"]
+
+
+def test_head_of_a_turns_events_doesnt_wait_for_them(call, chat):
+    turn = call.post(f"/api/conversations/{chat}/messages", json={"text": "hi"}).json()["id"]
+
+    head = call.head(f"/api/conversations/{chat}/turns/{turn}/events?follow=1")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
+
+
 @pytest.mark.parametrize("body", ["{", "", "NaN", '{"limit_paid": tru', "\xff".encode("latin-1"), "[" * 100_000])
 def test_a_body_that_is_no_json(call, body):
     assert call.patch("/api/preferences", content=body).status_code in {400, 422}

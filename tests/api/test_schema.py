@@ -35,4 +35,4 @@ def test_what_comes_back_is_as_described(call, base):
         holds()
         tried += 1
 
-    assert tried == 19
+    assert tried == 20
