@@ -25,6 +25,7 @@ Data = Mapping[str, Any]
 
 NOTHING_SENT = "Nothing was sent."
 KEPT = "What had arrived is kept."
+NOTHING_ARRIVED = "Nothing had arrived."
 CONTINUE = Button("Continue", "continue")
 
 
@@ -89,11 +90,24 @@ def _busy(words: str) -> Callable[[Data, Viewer | None], Said]:
 
 
 def _interrupted(failure: Data, _viewer: Viewer | None) -> Said:
-    charged = sub("It may have been charged.") if failure.get("charged") or failure.get("billing") == "key" else ""
-    return said("Conch stopped during this answer.", sub(KEPT), charged, tone=STOPPED, icon="warn", buttons=(RETRY,))
+    arrived, charged = sub(_arrived(failure)), _charged(failure)
+    return said("Conch stopped during this answer.", arrived, charged, tone=STOPPED, icon="warn", buttons=(RETRY,))
+
+
+def _charged(failure: Data) -> Any:
+    by_key = failure.get("charged") or failure.get("billing") == "key"
+    return sub("It may have been charged.") if by_key else ""
+
+
+def _arrived(failure: Data) -> str:
+    """What became of the answer so far; a failure that says nothing of it had some."""
+    return KEPT if failure.get("arrived", True) else NOTHING_ARRIVED
 
 
 def _cut(failure: Data, _viewer: Viewer | None) -> Said:
+    if not failure.get("arrived", True):  # then there is nothing to go on from
+        words, retry = " broke off before it had written anything.", (RETRY, *_offers(failure))
+        return said(_who(failure), words, _charged(failure), tone=STOPPED, icon="warn", buttons=retry)
     return said(
         _who(failure), " stopped before the end.", sub(KEPT), tone=STOPPED, icon="warn", buttons=(CONTINUE, RETRY)
     )
@@ -105,8 +119,9 @@ def _provider_error(failure: Data, _viewer: Viewer | None) -> Said:
     return said(_who(failure), " couldn’t answer", *why, tone=STOPPED, icon="warn", buttons=(RETRY, *_offers(failure)))
 
 
-def _internal(_failure: Data, _viewer: Viewer | None) -> Said:
-    return said("Conch made a mistake during this answer.", sub(KEPT), tone=STOPPED, icon="warn", buttons=(RETRY,))
+def _internal(failure: Data, _viewer: Viewer | None) -> Said:
+    words = "Conch made a mistake during this answer."
+    return said(words, sub(_arrived(failure)), tone=STOPPED, icon="warn", buttons=(RETRY,))
 
 
 def _images(failure: Data, _viewer: Viewer | None) -> Said:

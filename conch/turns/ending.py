@@ -1,7 +1,7 @@
 """The step that ends a turn, once: its state, its answer whole, what it cost, its last event."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -45,6 +45,8 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
             ask_again(turn.conversation.person_id, now)
     cost = sum_of_costs(turn.pk)
     usage = tried.used if tried is not None else Usage()
+    if end.failure.get("code") in failures.IN_MID_ANSWER:
+        end = replace(end, failure=end.failure | {"arrived": bool(growth.answer)})
     kind, data = _last(turn, end, tried, usage, cost, now)
     last = Event(growth.position + 1, kind, data)
     columns = {

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Codes that are decided before anything is sent come from routing: signed_out, no_account, cannot_carry_tools,
 # cannot_carry_images, too_long, no_room, offline, no_model, held.
 CUT, FAULT, OURS, INTERRUPTED = "cut", "provider_error", "internal", "interrupted"
+# Failures that say what became of the answer: kept, or nothing of it had arrived (`arrived`).
+IN_MID_ANSWER = (CUT, OURS, INTERRUPTED)
 UNENDING = "too_many_calls"
 THROTTLED, OVERLOADED, UNREACHABLE, SIGNED_OUT = "throttled", "overloaded", "unreachable", "signed_out"
 REJECTED = {

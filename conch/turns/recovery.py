@@ -65,6 +65,7 @@ def _failure(turn: Turn) -> dict[str, Any]:
         "label": account.label if account is not None else "",
         "billing": "key" if paid else "",
         "charged": paid,
+        "arrived": bool(turn.answer),
         "offers": [],
     }
 

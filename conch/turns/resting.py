@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from conch.models import Conversation, Line, Turn
+from conch.models import Account, Conversation, Line, Turn
 from conch.turns import failures
 from conch.turns.accept import next_queued
 from conch.turns.gathering import Begun, Gathered, Telling
-from routing.outcome import Decision, Failure, Unstay
+from routing.outcome import Decision, Failure, Unstay, Wait
 
 
 def rest(telling: Telling, gathered: Gathered, decision: Decision) -> Begun:
@@ -61,7 +61,7 @@ def go_on(turn: Turn, decision: Decision, now: datetime) -> None:
         Turn.objects.filter(pk=turn.pk, state__in=[Turn.State.WAITING, Turn.State.CAPPED]).update(
             state=Turn.State.WAITING, **_wait_columns(decision), **counted
         )
-        _say_again(telling, line, "limit.waiting", decision.wait.data())
+        _say_again(telling, line, "limit.waiting", _waiting(telling, decision.wait))
     elif decision.capped is not None:
         Turn.objects.filter(pk=turn.pk, state__in=[Turn.State.WAITING, Turn.State.CAPPED]).update(
             state=Turn.State.CAPPED, wake_at=None, until=None
@@ -83,7 +83,7 @@ def _wait_columns(decision: Decision) -> dict[str, Any]:
 def _wait(telling: Telling, decision: Decision) -> None:
     wait = decision.wait
     assert wait is not None
-    turn, data = telling.turn, wait.data()
+    turn, data = telling.turn, _waiting(telling, wait)
     line = telling.say("limit.waiting", data, instead_of=telling.line_of("limit.waiting", "limit.capped", "limit.sent"))
     telling.tell("waiting", {"for": wait.for_, "until": data["until"], "text": telling.words(line.kind, data)})
     Turn.objects.filter(pk=turn.pk, run=turn.run).update(
@@ -94,6 +94,16 @@ def _wait(telling: Telling, decision: Decision) -> None:
         owner="",
         **_wait_columns(decision),
     )
+
+
+def _waiting(telling: Telling, wait: Wait) -> dict[str, Any]:
+    """What the waiting line says. A pick that is gone is unknown to the route; it is named as it was last called."""
+    data = wait.data()
+    if wait.why == "pick_gone" and wait.pick is not None and wait.pick.label == wait.pick.slug:
+        picked = Account.objects.filter(person_id=telling.chat.person_id, slug=wait.pick.slug)
+        label = picked.values_list("label", flat=True).first()
+        data["pick"] |= {"label": label or wait.pick.label}
+    return data
 
 
 def _capped(decision: Decision) -> dict[str, Any]:

@@ -309,6 +309,16 @@ FAILURES = [
         ["Continue", "Try again"],
     ),
     (
+        {"code": "cut", "label": "OpenAI", "charged": True, "arrived": False, "offers": [offer("Codex")]},
+        "OpenAI broke off before it had written anything. It may have been charged.",
+        ["Try again", "Answer with Codex"],
+    ),
+    (
+        {"code": "interrupted", "arrived": False},
+        "Conch stopped during this answer. Nothing had arrived.",
+        ["Try again"],
+    ),
+    (
         {"code": "provider_error", "label": "Codex", "said": "The server had an error."},
         "Codex couldn’t answer: The server had an error.",
         ["Try again"],

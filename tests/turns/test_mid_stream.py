@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from conch.db import look
-from conch.models import Account, Attempt, Entry, Refusal, Turn
+from conch.models import Account, Attempt, Entry, Refusal, Turn, TurnEvent
 from conch.turns import doors
 from conch.turns.live import all_live
 from conch.turns.watch import watch
@@ -174,6 +174,21 @@ async def test_what_may_have_been_accepted_is_not_sent_again_and_is_booked_as_an
     entry = await look(Entry.objects.get)
     assert (entry.state, entry.estimated) == ("settled", True)
     assert entry.cost_nano > 0
+
+
+async def test_a_connection_that_breaks_before_the_first_word_isnt_said_to_have_left_anything(world):
+    """R34: it may have been accepted, so it isn't sent again by itself; the words are true."""
+    key = await look(world.account, "openai", label="OpenAI")
+    key.key.hangs_up()
+    key.key.replies("Nobody asked twice.")
+    chat = await look(world.chat, "openai")
+
+    turn = await world.say(chat)
+
+    assert (turn.state, turn.failure_code, turn.answer) == ("failed", "cut", "")
+    assert len(world.simulator.requests(key.key.secret)) == 1
+    last = await look(TurnEvent.objects.filter(turn=turn.pk).latest, "pk")
+    assert last.data["text"] == "OpenAI broke off before it had written anything. It may have been charged."
 
 
 async def test_a_signed_out_account_that_would_carry_on_is_passed_over_and_known_as_signed_out(world):
