@@ -24,7 +24,7 @@ urlpatterns = [
     path("", include("conch.accounts.urls")),
     path("api/", include("conch.api.urls")),
     path("settings/", include("settings_ui.urls")),
-    path("welcome", include("settings_ui.welcome_urls")),
+    path("", include("settings_ui.welcome_urls")),
     path("metrics", metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("favicon.ico", favicon),

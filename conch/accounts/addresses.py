@@ -10,8 +10,8 @@ class BadAddress(ValueError):
     """The base URL can't be used; says why."""
 
 
-async def checked(base_url: str, *, owner: bool) -> str:
-    """The base URL without a slash at its end. Raises BadAddress.
+async def checked(base_url: str, *, owner: bool, what: str = "base URL") -> str:
+    """The base URL without a slash at its end. Raises BadAddress; `what` is what the page calls it.
 
     Only the owner of the machine may name an address that isn't on the internet. Redirects are never followed, and for
     anyone else every connection is checked again, since a name may resolve to something else by then.
@@ -21,16 +21,16 @@ async def checked(base_url: str, *, owner: bool) -> str:
         parts = urlsplit(base_url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise BadAddress("The base URL can't be read: it is like https://api.example/v1.") from error
+        raise BadAddress(f"The {what} can’t be read: it is like https://api.example/v1.") from error
     if parts.scheme not in {"http", "https"} or not host:
-        raise BadAddress("The base URL must begin with http:// or https:// and name a host.")
+        raise BadAddress(f"The {what} must begin with http:// or https:// and name a host.")
     if parts.username is not None or parts.password is not None:
-        raise BadAddress("The base URL can't hold a user or a password.")
+        raise BadAddress(f"The {what} can’t hold a user or a password.")
     if parts.query or parts.fragment or len(base_url) > LONGEST or not base_url.isprintable() or " " in base_url:
-        raise BadAddress("The base URL is an address and a path, without ? or #.")
+        raise BadAddress(f"The {what} has a host and a path, without ? or #.")
     if not owner and not await _is_outside(host, port or (443 if parts.scheme == "https" else 80)):
         # The same words whatever is there: an answer from inside tells a guest nothing.
-        raise BadAddress("This base URL isn't an address on the internet. Only the owner may use others.")
+        raise BadAddress(f"This {what} isn’t an address on the internet. Only the owner may use others.")
     return base_url
 
 

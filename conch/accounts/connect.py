@@ -112,7 +112,7 @@ def _engine(engine_id: str) -> Engine:
     except UnknownEngine as error:
         raise CantConnect(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
     except (ImportError, AttributeError) as error:
-        raise CantConnect(f"The engine {engine_id!r} can't be loaded: {error}.") from error
+        raise CantConnect(f"The engine {engine_id!r} can’t be loaded: {error}.") from error
     if asked.billing is Billing.LOCAL:
         raise CantConnect("The model on this computer is always there, as `local`; there is nothing to connect.")
     return asked
@@ -140,9 +140,9 @@ def _check_words(asked: Engine, person: Person, wish: Wish) -> None:
     elif not wish.key:
         raise CantConnect(f"{asked.label} needs its key.")
     elif not wish.key.isascii() or not wish.key.isprintable() or " " in wish.key:
-        raise CantConnect("This isn't a key: it has spaces or characters that no key has.")
+        raise CantConnect("This isn’t a key: it has spaces or characters that no key has.")
     if wish.slug and (not SLUG.fullmatch(wish.slug) or wish.slug in TAKEN):
-        raise CantConnect(f"{wish.slug!r} can't be a slug: small letters, digits and dashes, and none of {TAKEN}.")
+        raise CantConnect(f"{wish.slug!r} can’t be a slug: small letters, digits and dashes, and none of {TAKEN}.")
 
 
 def _folder(home: str) -> str:
@@ -184,9 +184,9 @@ def _why(asked: Engine, access: Access, error: EngineError) -> str:
     if isinstance(error, SignedOut):
         return _signed_out(asked, error)
     if isinstance(error, Rejected) and error.reason == "paying":
-        return f"{error.said}. Nothing was connected: a plan's account pays by the plan."
+        return f"{error.said}. Nothing was connected: a plan’s account pays by the plan."
     if isinstance(error, Unreachable):
-        return f"{asked.label} can't be reached. Nothing was connected; try again."
+        return f"{asked.label} can’t be reached. Nothing was connected; try again."
     if isinstance(error, Throttled | Overloaded | LimitReached):
         return f"{asked.label} asks for a pause. Nothing was connected; try again in a while."
     said = "" if access.public_only else f" ({' '.join(error.said.split())[:200]})" if error.said else ""
@@ -196,9 +196,9 @@ def _why(asked: Engine, access: Access, error: EngineError) -> str:
 def _signed_out(asked: Engine, error: SignedOut) -> str:
     """What is missing: the program, with how to install or renew it, the sign-in, or another key."""
     if error.missing_program:
-        return error.said or f"The program that signs in to {asked.label} isn't installed."
+        return error.said or f"The program that signs in to {asked.label} isn’t installed."
     if asked.connect_by is not ConnectBy.SIGN_IN:
-        return f"{asked.label} doesn't accept this key."
+        return f"{asked.label} doesn’t accept this key."
     kind = getattr(asked, "program", None)
     command = f" ({kind.sign_in})" if kind is not None else ""
     return f"{asked.label} is signed out. Sign in with its own program{command}, then connect it again."

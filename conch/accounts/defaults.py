@@ -51,7 +51,9 @@ def start_of(preferences: Preferences, accounts: Sequence[Account]) -> Start:
     plans = [account for account in signed_in if billing_of(account.engine) is Billing.PLAN]
     keys = [account for account in signed_in if billing_of(account.engine) is Billing.KEY]
     for account in plans or (keys if not wanted else []):
-        return Start(account.slug, account.model, replaced=bool(wanted))
+        has_it = preferences.default_model in {str(model.get("id")) for model in account.known_models}
+        model = preferences.default_model if has_it and not wanted else account.model
+        return Start(account.slug, model, replaced=bool(wanted))
     return Start(LOCAL, local_model(), replaced=bool(wanted))
 
 

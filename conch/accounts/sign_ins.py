@@ -159,7 +159,7 @@ def begin(person: Person, engine: Engine, way_name: str, now: datetime) -> SignI
             one.program = _started(kind, looked.path, way, home)
         except OSError as error:
             cancel(one)
-            raise CantSignIn(f"The {kind.label} program doesn't start: {error.strerror}.") from error
+            raise CantSignIn(f"The {kind.label} program doesn’t start: {error.strerror}.") from error
         one.program.end_after(WITHIN)
     return one
 

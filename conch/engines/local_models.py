@@ -107,11 +107,11 @@ def facts(given: Setup) -> LocalFacts:
     if given.model and not path.is_file():
         return LocalFacts(present=False, own=True, why_missing=f"CONCH_LOCAL_MODEL: there is no file {path}.")
     if not path.is_file():
-        return LocalFacts(present=False, why_missing=f"The tiny built-in model isn't installed. {GET_ONE}")
+        return LocalFacts(present=False, why_missing=f"The tiny built-in model isn’t installed. {GET_ONE}")
     if not _runtime_is_installed():
         return LocalFacts(
             present=False,
-            why_missing="xllamacpp, which runs model files, isn't installed: run make run again, or set "
+            why_missing="xllamacpp, which runs model files, isn’t installed: run make run again, or set "
             "CONCH_LOCAL_URL to an Ollama, LM Studio or llama-server.",
         )
     if given.model:

@@ -203,10 +203,10 @@ def _dotted(version: tuple[int, int, int]) -> str:
 
 def _missing(kind: Kind, broken: str) -> str:
     if env.str(kind.variable, default=""):
-        return f"{kind.variable} names {env.str(kind.variable)}, which isn't a {kind.label} program that runs."
+        return f"{kind.variable} names {env.str(kind.variable)}, which isn’t a {kind.label} program that runs."
     if broken:
-        return f"The {kind.label} program at {broken} doesn't run. Install it anew: {kind.install}"
-    return f"The {kind.label} program isn't installed. Install it: {kind.install}"
+        return f"The {kind.label} program at {broken} doesn’t run. Install it anew: {kind.install}"
+    return f"The {kind.label} program isn’t installed. Install it: {kind.install}"
 
 
 def _too_old(kind: Kind, path: str, version: tuple[int, int, int]) -> str:

@@ -44,7 +44,7 @@ def checked(base_url, *, owner):
 @pytest.mark.parametrize("base_url", INSIDE)
 def test_a_guest_cannot_point_inside(base_url):
     """SEC-04: blocked at save, for anyone but the owner of the machine."""
-    with pytest.raises(addresses.BadAddress, match="isn't an address on the internet"):
+    with pytest.raises(addresses.BadAddress, match="isn’t an address on the internet"):
         checked(base_url, owner=False)
 
 

@@ -146,7 +146,7 @@ def test_a_call_that_is_wrong_ends_with_2(manage, argv, words):
     [
         (["openai", "--key-env", "NOT_SET"], ["NOT_SET"]),
         (["openai", "--key-env", "K", "--base-url", "ftp://x.example/v1"], ["http"]),
-        (["openai", "--key-env", "K", "--base-url", "http://127.0.0.1:9/v1"], ["can't be reached"]),
+        (["openai", "--key-env", "K", "--base-url", "http://127.0.0.1:9/v1"], ["can’t be reached"]),
         (["openai", "--key-env", "K", "--user", "nobody"], ["nobody called"]),
         (["openai", "--key-env", "K", "--slug", "auto"], ["slug"]),
         (["local", "--key-env", "K"], ["always there"]),

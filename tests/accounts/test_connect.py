@@ -93,12 +93,12 @@ def test_a_slug_that_another_account_had_is_refused(owner, simulator):
 
 @pytest.mark.parametrize("slug", ["auto", "wait", "local", "Upper", "a b", "-a", "a/b", "x" * 65])
 def test_a_slug_that_cannot_be_one_is_refused(owner, simulator, slug):
-    with pytest.raises(CantConnect, match="can't be a slug"):
+    with pytest.raises(CantConnect, match="can’t be a slug"):
         connected(owner, simulator, slug=slug)
 
 
 def test_a_wrong_key_is_told_in_plain_words_and_nothing_is_kept(owner, simulator):
-    with pytest.raises(CantConnect, match="OpenAI doesn't accept this key"):
+    with pytest.raises(CantConnect, match="OpenAI doesn’t accept this key"):
         connected(owner, simulator, key="sk-nobody-knows-this-key")
     assert not Account.objects.exists()
 
@@ -111,7 +111,7 @@ def test_an_unknown_model_is_refused_with_some_that_there_are(owner, simulator):
 
 
 def test_a_server_that_is_not_there_is_told(owner):
-    with pytest.raises(CantConnect, match="can't be reached"):
+    with pytest.raises(CantConnect, match="can’t be reached"):
         run(connect(owner, Wish("openai", key=KEY, base_url="http://127.0.0.1:9/v1"), NOW))
 
 

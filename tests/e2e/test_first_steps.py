@@ -62,7 +62,7 @@ def test_the_pages_are_whole_in_their_other_states_too(browser, address, ada, fo
     local_chosen.choose(local_models.setup().folder, local_chosen.Chosen("http://127.0.0.1:9/v1", "gone"))
     with opened(browser, address, ada, "/welcome", **look) as page:
         page.get_by_role("button", name="Connect OpenAI", exact=True).click()
-        page.get_by_role("alert").get_by_text("OpenAI doesn't accept this key.").wait_for()
+        page.get_by_role("alert").get_by_text("OpenAI doesn’t accept this key.").wait_for()
         assert violations(page) == "[]"
         page.goto("/settings/computer")
         page.get_by_text("doesn’t answer now").wait_for()

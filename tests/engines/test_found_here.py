@@ -52,7 +52,7 @@ def test_a_claude_sign_in_is_found_with_its_program_or_with_why_it_cant_be_used(
 
     (without,) = found_here.sign_ins()
     assert (without.identity.whose, without.program.path) == ("ada@work.example", "")
-    assert "isn't installed" in without.program.why
+    assert "isn’t installed" in without.program.why
 
     install(bare, "claude", "2.1.332 (Claude Code)")
     (found,) = found_here.sign_ins()

@@ -63,7 +63,7 @@ def test_one_that_is_too_old_gives_way_to_one_that_is_not(tmp_path):
 
 def test_a_file_that_is_no_such_program_is_said_not_to_run(tmp_path):
     path = program(tmp_path / "bin/codex", "hello")
-    assert look(CODEX).why == f"The Codex program at {path} doesn't run. Install it anew: {CODEX.install}"
+    assert look(CODEX).why == f"The Codex program at {path} doesn’t run. Install it anew: {CODEX.install}"
 
 
 def test_a_missing_program_says_how_to_install_it():
@@ -71,7 +71,7 @@ def test_a_missing_program_says_how_to_install_it():
     with pytest.raises(SignedOut) as raised:
         find(CLAUDE)
     assert raised.value.missing_program
-    assert raised.value.said == f"The Claude Code program isn't installed. Install it: {CLAUDE.install}"
+    assert raised.value.said == f"The Claude Code program isn’t installed. Install it: {CLAUDE.install}"
 
 
 def test_a_renewed_program_is_asked_its_version_again(tmp_path):

@@ -146,7 +146,7 @@ def test_a_wrong_key_is_said_beside_it_and_not_put_back(signed_in, simulator):  
 
     page = response.content.decode()
     assert response.status_code == 422
-    assert "doesn't accept this key" in text_of(response)
+    assert "doesn’t accept this key" in text_of(response)
     assert 'value="Kept as typed"' in page
     assert "sk-unknown" not in page
     assert not Account.objects.exists()
@@ -158,7 +158,7 @@ def test_one_that_cannot_be_reached_is_told_from_a_wrong_key(signed_in):
     response = signed_in.post("/settings/connect/openrouter", posted)
 
     assert response.status_code == 422
-    assert "OpenRouter can't be reached. Nothing was connected" in text_of(response)
+    assert "OpenRouter can’t be reached. Nothing was connected" in text_of(response)
 
 
 def test_an_address_inside_is_asked_for_once_more(signed_in, simulator):  # noqa: F811

@@ -136,7 +136,7 @@ def test_a_key_that_isnt_accepted_is_said_and_nothing_is_connected(signed_in, pr
     answered = signed_in.post("/welcome/connect/openai")
 
     assert answered.status_code == 422
-    assert "OpenAI doesn&#x27;t accept this key." in words(answered)
+    assert "OpenAI doesn’t accept this key." in words(answered)
     assert KEY not in words(answered)
     assert Account.objects.count() == 0
 
