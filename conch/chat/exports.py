@@ -6,9 +6,11 @@ from typing import Any
 
 from conch.chat.shown import Names, names_of
 from conch.copy import lines
+from conch.copy.calls import in_short
 from conch.copy.clock import Viewer
-from conch.models import Conversation, Line, Turn
+from conch.models import Conversation, Line, ToolCall, Turn
 from conch.money import from_nano, plain
+from conch.turns.calls import seconds_of
 
 
 def as_markdown(chat: Conversation, viewer: Viewer) -> str:
@@ -18,24 +20,47 @@ def as_markdown(chat: Conversation, viewer: Viewer) -> str:
     for line in Line.objects.filter(conversation=chat).order_by("pk"):
         said.setdefault(line.turn_id, []).append(lines.text(line.kind, line.data, viewer))
     parts = [f"# {chat}"]
+    calls = _calls(chat)
     for turn in Turn.objects.filter(conversation=chat, replaced_by=None).order_by("pk"):
-        parts += [*_message(turn, said.get(turn.pk, []), names)]
+        parts += [*_message(turn, said.get(turn.pk, []), calls.get(turn.pk, []), names)]
     return "\n\n".join(parts) + "\n"
 
 
-def _message(turn: Turn, said: list[str], names: Names) -> Iterator[str]:
+def _calls(chat: Conversation) -> dict[int, list[ToolCall]]:
+    """The calls of tools in the chat, by turn, in order."""
+    calls: dict[int, list[ToolCall]] = {}
+    for call in ToolCall.objects.filter(turn__conversation=chat).order_by("pk"):
+        calls.setdefault(call.turn_id, []).append(call)
+    return calls
+
+
+def _message(turn: Turn, said: list[str], calls: list[ToolCall], names: Names) -> Iterator[str]:
     yield "## You"
     yield turn.text
     yield from (f"*{words}*" for words in said if words)
+    for call in calls:
+        if not call.forgotten:
+            yield f"*{in_short(call.title, call.state, seconds_of(call))}*"
+            yield _fenced(json.dumps(call.arguments, ensure_ascii=False))
+            yield from [_fenced(call.outcome)] if call.outcome else []
     if turn.answer:
         by = names.by(turn.account, turn.model)
         yield f"## {' '.join(filter(None, (by.label, by.model)))}" if by else "## Answer"
         yield turn.answer
 
 
+def _fenced(text: str) -> str:
+    """Data in a fence that nothing in it closes."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
 def as_json(chat: Conversation, viewer: Viewer) -> str:
     """Everything about the chat, as data: times in UTC, money as decimal strings."""
-    turns = [_turn(turn) for turn in Turn.objects.filter(conversation=chat).order_by("pk")]
+    calls = _calls(chat)
+    turns = [_turn(turn, calls.get(turn.pk, [])) for turn in Turn.objects.filter(conversation=chat).order_by("pk")]
     told = [
         {"turn": line.turn_id, "kind": line.kind, "text": lines.text(line.kind, line.data, viewer), "data": line.data}
         for line in Line.objects.filter(conversation=chat).order_by("pk")
@@ -44,7 +69,7 @@ def as_json(chat: Conversation, viewer: Viewer) -> str:
     return json.dumps(whole | {"turns": turns, "lines": told}, ensure_ascii=False, indent=1)
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: Turn, calls: list[ToolCall]) -> dict[str, Any]:
     return {
         "id": turn.pk,
         "state": turn.state,
@@ -56,4 +81,18 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "created_at": turn.created_at.isoformat(),
         "ended_at": turn.ended_at.isoformat() if turn.ended_at else None,
         "replaced_by": turn.replaced_by_id,
+        "calls": [_call(call) for call in calls],
+    }
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "name": call.name,
+        "title": call.title,
+        "account": call.account,
+        "state": call.state,
+        "arguments": call.arguments,
+        "outcome": call.outcome,
+        "seconds": seconds_of(call),
+        "forgotten": call.forgotten,
     }

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from conch.accounts.defaults import LOCAL, billing_of
 from conch.chat import markdown
+from conch.chat.called import ShownCall, shown_calls
 from conch.chat.pressing import Press, press
 from conch.copy.clock import Viewer
 from conch.copy.failures import ending_said
@@ -22,7 +23,7 @@ from conch.copy.sentences import CALM, RETRY, Button, Said
 from conch.copy.sentences import said as say
 from conch.engines import local_models
 from conch.engines.base import Billing
-from conch.models import Account, Attachment, Attempt, Conversation, Line, Turn
+from conch.models import Account, Attachment, Attempt, Conversation, Line, ToolCall, Turn
 from conch.money import from_nano, shown
 
 TURNS_A_PAGE = 50
@@ -91,6 +92,18 @@ class ShownTurn:
     retries: bool
     focus: bool = False
     edited: bool = False
+    calls: tuple[ShownCall, ...] = ()
+
+    @property
+    def spoken(self) -> str:
+        """What a screen reader says once its run has ended or rests."""
+        if self.state == Turn.State.DONE:
+            return f"{self.by.label} answered." if self.by else "Answered."
+        if self.problem is not None:
+            return self.problem.said.spoken
+        if (asks := next((call.asks for call in self.calls if call.asks is not None), None)) is not None:
+            return asks.said.spoken
+        return self.before[-1].said.spoken if self.before else ""
 
     @property
     def unanswered(self) -> bool:
@@ -148,6 +161,7 @@ class Rows:
     last: int | None
     stamp: str
     edited: frozenset[int | None] = frozenset()
+    calls: Mapping[int | None, Sequence[ToolCall]] = field(default_factory=dict)
 
 
 def stamp_of(chat: Conversation) -> str:
@@ -157,7 +171,8 @@ def stamp_of(chat: Conversation) -> str:
     lines = chat.lines.aggregate(count=Count("pk"), last=Max("at"))
     mine = Conversation.objects.filter(person_id=chat.person_id)
     others = mine.aggregate(last=Max("updated_at"), unread=Count("pk", filter=Q(unread=True, deleted_at=None)))
-    facts = (open_turns, chat.account, chat.model, chat.waits_until, lines, others)
+    asking = list(ToolCall.objects.filter(turn__conversation=chat, state="asked").order_by("pk").values_list("pk"))
+    facts = (open_turns, chat.account, chat.model, chat.waits_until, lines, others, asking)
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
@@ -182,6 +197,9 @@ def read(conversation: Conversation, turns: QuerySet[Turn]) -> Rows:
         attempts[attempt.turn_id].append(attempt)
     for turn_id, pk in Attachment.objects.filter(turn__in=ids).order_by("pk").values_list("turn_id", "pk"):
         pictures[turn_id].append(pk)
+    calls: dict[int | None, list[ToolCall]] = defaultdict(list)
+    for call in ToolCall.objects.filter(turn__in=ids, forgotten=False).order_by("pk"):
+        calls[call.turn_id].append(call)
     routed = Line.objects.filter(conversation=conversation, kind="limit.routed").order_by("-pk")
     return Rows(
         found,
@@ -193,6 +211,7 @@ def read(conversation: Conversation, turns: QuerySet[Turn]) -> Rows:
         current.order_by("-pk").values_list("pk", flat=True).first(),
         stamp,
         frozenset(Turn.objects.filter(replaced_by__in=ids).values_list("replaced_by", flat=True).distinct()),
+        calls,
     )
 
 
@@ -234,7 +253,14 @@ def _turn(
         retries=turn.state in Turn.ENDS and turn.pk == rows.last,
         focus=focus and not before,
         edited=turn.pk in rows.edited,
+        calls=_calls(turn, rows, names, by),
     )
+
+
+def _calls(turn: Turn, rows: Rows, names: Names, by: By | None) -> tuple[ShownCall, ...]:
+    calls = rows.calls.get(turn.pk, ())
+    asked_by = names.by(calls[-1].account, "") if calls else by
+    return shown_calls(calls, asked_by.label if asked_by else "The account")
 
 
 def _said(lines: Iterable[Line]) -> Iterable[Line]:

@@ -121,6 +121,8 @@ class _Page:
             parts += self._take(event)
         if any(event is not None and event.kind in LINES for event in batch):
             parts.append(await look(self._lines))
+        if any(event is not None and event.kind == "tool" for event in batch):
+            parts.append(await look(self._calls))
         parts += self._silence(grew=grew)
         frames = [framed("line", "".join(parts), self.growing.place)] if parts else []
         return [*frames, *await self._grown()] if grew or self.growing.cleared else frames or [b": .\n\n"]
@@ -147,8 +149,8 @@ class _Page:
             self.growing.discard()
         elif event.kind == "attempt":
             return self._answering(event.data)
-        elif event.kind in {"progress", "tool"}:
-            self._does(str(event.data.get("text") or event.data.get("name") or ""))
+        elif event.kind == "progress" or (event.kind == "tool" and event.data["state"] == "running"):
+            self._does(str(event.data.get("text") or event.data.get("title") or ""))
             return [self._work()]
         return []
 
@@ -201,6 +203,12 @@ class _Page:
         said = _into("live", escape(spoken)) if spoken else ""
         return "".join([_into(f"lines-{self.turn.pk}", html), said, *parts])
 
+    def _calls(self) -> str:
+        """The turn's calls of tools as they are now."""
+        shown, _ = turn_parts(self.turn, self.names, self._viewer())
+        html = "".join(render_to_string(f"chat/_{part}.html", {"turn": shown}) for part in ("calls", "asks"))
+        return _into(f"calls-{self.turn.pk}", html)
+
     async def _done(self, request: HttpRequest) -> bytes:
         """The whole turn as it is now, with all that its end changes around it."""
         await step(Conversation.objects.filter(pk=self.turn.conversation_id, unread=True).update, unread=False)
@@ -211,7 +219,7 @@ class _Page:
         turn = self._standing()
         shown, rows = turn_parts(turn, self.names, viewer)
         context = around(turn.conversation, rows, viewer) | {"turns": [shown], "known": False, "known_to": 0}
-        context["say"] = self._said(shown)
+        context["say"] = shown.spoken
         if self.person.preferences.read_aloud and turn.state == Turn.State.DONE:
             context["aloud"] = turn.answer
         following = _following(turn, self.names, viewer)
@@ -225,13 +233,6 @@ class _Page:
         while turn.replaced_by_id is not None:
             turn = own_turn(self.person.pk, turn.replaced_by_id)
         return turn
-
-    def _said(self, shown: ShownTurn) -> str:
-        if shown.state == Turn.State.DONE:
-            return f"{shown.by.label} answered." if shown.by else "Answered."
-        if shown.problem is not None:
-            return shown.problem.said.spoken
-        return shown.before[-1].said.spoken if shown.before else ""
 
 
 def _following(turn: Turn, names: Names, viewer: Viewer) -> list[ShownTurn]:

@@ -26,6 +26,7 @@ urlpatterns = [
     path("turns/<int:turn_id>/cancel", views.cancel, name="cancel"),
     path("turns/<int:turn_id>/retry", views.retry, name="retry"),
     path("turns/<int:turn_id>/answer-with", views.answer_with, name="answer-with"),
+    path("turns/<int:turn_id>/tools/<int:call_id>", views.allow, name="allow"),
     path("turns/<int:turn_id>/send-now", views.send_now, name="send-now"),
     path("turns/<int:turn_id>/edit", editing.edit, name="edit"),
     path("turns/<int:turn_id>/resend", editing.resend, name="resend"),

@@ -14,6 +14,7 @@ from conch.chat.answers import changed, person_of, told, viewer, wants_parts
 from conch.chat.files import message
 from conch.chat.page import changes as changes_of
 from conch.chat.page import new_key, own, own_turn
+from conch.copy.calls import ALWAYS, NO, ONCE
 from conch.db import look, step, step_now
 from conch.engines.base import Image
 from conch.models import Conversation, Turn
@@ -138,6 +139,18 @@ async def answer_with(request: HttpRequest, turn_id: int) -> HttpResponse:
     chat_id = await _chat_of(request, turn_id)
     await doors.answer_with(person_of(request).pk, turn_id, request.POST.get("account", ""))
     return await changed(request, chat_id, turn=turn_id)
+
+
+@require_POST
+@told
+async def allow(request: HttpRequest, turn_id: int, call_id: int) -> HttpResponse:
+    """The person's word on a call that asks; pressed again, or in another tab, the first stands."""
+    chat_id = await _chat_of(request, turn_id)
+    word = request.POST.get("allow", "")
+    if word not in {ONCE, ALWAYS, NO}:
+        return HttpResponse(status=400)
+    await doors.allow(person_of(request).pk, turn_id, call_id, word)
+    return await changed(request, chat_id, turn=turn_id, soon=LOOKS)
 
 
 @require_POST

@@ -6,12 +6,12 @@ from conch.copy.sentences import ATTENTION, Button, Said, bold, listed, said
 
 ONCE, ALWAYS, NO = "once", "always", "no"
 STATES = {
-    "asked": "asks",
+    "asked": "asks first",
     "allowed": "allowed",
     "running": "running",
     "done": "done",
     "failed": "failed",
-    "declined": "declined",
+    "declined": "not allowed",
 }
 
 
@@ -26,3 +26,16 @@ def asks(label: str, tool: str) -> Said:
 def asks_text(label: str, tools: Sequence[str]) -> str:
     """One sentence for all calls that ask."""
     return said(bold(label), " wants to run ", listed(list(dict.fromkeys(tools))), ".", tone=ATTENTION, icon="").text
+
+
+def in_short(tool: str, state: str, seconds: float | None) -> str:
+    """A call in a few words: "search in Notes: done in 0.4 s"."""
+    took = "" if seconds is None or state == "declined" else f" in {_span(seconds)}"
+    return f"{tool}: {STATES[state]}{took}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f}\u00a0s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}\u00a0min {rest}\u00a0s" if minutes else f"{rest}\u00a0s"

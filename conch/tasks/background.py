@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from conch.chat.called import asks
 from conch.chat.pressing import Press, press
 from conch.chat.shown import Names, names_of
 from conch.copy import tasks as copy
@@ -10,7 +11,7 @@ from conch.copy.clock import Viewer
 from conch.copy.failures import failure_said
 from conch.copy.lines import line_said
 from conch.copy.sentences import Said
-from conch.models import Line, Task, Turn, TurnEvent
+from conch.models import Line, Task, ToolCall, Turn, TurnEvent
 from conch.tasks.agents import Beginning
 from conch.tasks.chats import begun
 from conch.turns.errors import NotHere
@@ -67,7 +68,7 @@ def listed(person_id: int, viewer: Viewer) -> list[tuple[Task, Shown]]:
 
 
 def present(turns: list[Turn], unread: dict[int, bool], names: Names, viewer: Viewer) -> list[Shown]:
-    """Those turns for a list, in two queries."""
+    """Those turns for a list, in three queries."""
     open_turns = [turn.pk for turn in turns if turn.state in UNFINISHED]
     lines = {
         line.turn_id: line
@@ -76,11 +77,26 @@ def present(turns: list[Turn], unread: dict[int, bool], names: Names, viewer: Vi
     told = (
         TurnEvent.objects.filter(turn__in=open_turns, kind="progress").order_by("pk").values_list("turn", "run", "data")
     )
+    asking = {
+        call.turn_id: call for call in ToolCall.objects.filter(turn__in=open_turns, state="asked").order_by("-pk")
+    }
     steps = {(turn, run): str(data.get("text", "")) for turn, run, data in told}
     return [
-        _shown(turn, lines.get(turn.pk), steps.get((turn.pk, turn.run), ""), names, viewer, unread=unread)
+        _asks(turn, asking[turn.pk], names)
+        if turn.pk in asking
+        else _shown(turn, lines.get(turn.pk), steps.get((turn.pk, turn.run), ""), names, viewer, unread=unread)
         for turn in turns
     ]
+
+
+def _asks(turn: Turn, call: ToolCall, names: Names) -> Shown:
+    """A task whose tool asks the person first: the question, with its answers."""
+    by = names.by(call.account, "")
+    question = asks(call, by.label if by else call.account)
+    tag, kind = copy.tag(turn.state, "")
+    beginning = copy.beginning_of(turn.text)
+    return Shown(turn.pk, turn.conversation_id, beginning, turn.state, tag, kind, "", turn.created_at,
+                 said=question.said, presses=question.presses, stops=True)  # fmt: skip
 
 
 def _shown(turn: Turn, line: Line | None, step: str, names: Names, viewer: Viewer, *, unread: dict[int, bool]) -> Shown:
