@@ -14,13 +14,25 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from conch.models import Account, Agent, Attachment, Conversation, Entry, Line, Person, Preferences, Routine, Turn
+from conch.models import (
+    Account,
+    Agent,
+    Attachment,
+    Conversation,
+    Entry,
+    Line,
+    Person,
+    Preferences,
+    Routine,
+    ToolServer,
+    Turn,
+)
 from conch.turns import doors
 from settings_ui import devices
 from settings_ui.forms import DeleteForm
 from settings_ui.viewing import HttpRequest, page, visit
 
-SECRET = ("sealed_key", "key_fingerprint")
+SECRET = ("sealed_key", "key_fingerprint", "sealed_environment", "sealed_headers")
 PIECE = 200
 
 
@@ -33,13 +45,13 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def everything(person: Person) -> Iterator[str]:
-    """The file, in pieces: who, preferences, accounts, agents, routines, chats with what was said, ledger."""
+    """The file, in pieces: who, preferences, accounts, agents, routines, tools, chats with what was said, ledger."""
     preferences = model_to_dict(Preferences.objects.get(person=person))
     accounts = [model_to_dict(row, exclude=SECRET) for row in Account.objects.filter(person=person).order_by("pk")]
     yield f'{{"name": {_json(person.username)}, "preferences": {_json(preferences)}, "accounts": {_json(accounts)}'
-    for name, kept in (("agents", Agent), ("routines", Routine)):
+    for name, kept in (("agents", Agent), ("routines", Routine), ("tool_servers", ToolServer)):
         rows = kept.objects.filter(person=person).order_by("pk")
-        yield f', "{name}": {_json([model_to_dict(row) | {"id": row.pk} for row in rows])}'
+        yield f', "{name}": {_json([model_to_dict(row, exclude=SECRET) | {"id": row.pk} for row in rows])}'
     yield ', "conversations": ['
     chats = Conversation.objects.filter(person=person, deleted_at=None, temporary=False).order_by("pk")
     for number, chat in enumerate(chats.iterator(chunk_size=PIECE)):

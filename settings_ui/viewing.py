@@ -27,6 +27,7 @@ NAV = (
     ("/settings/usage", "coins", "Budget and spending"),
     ("/settings/agents", "agent", "Agents"),
     ("/settings/tasks", "tasks", "Tasks"),
+    ("/settings/tools", "wrench", "Tools"),
     ("/settings/computer", "chip", "This computer"),
 )
 STAFF_NAV = ("/admin/", "gear", "Admin")

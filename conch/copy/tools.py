@@ -1,7 +1,10 @@
 """What is said of MCP servers and their tools: why one can't be reached, what came of a call. Pure."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
+
+from conch.copy.clock import Viewer, span
 
 ASKS_BACK = "The tool asked for more than the call’s arguments. Conch doesn’t answer such questions, so it didn’t run."
 
@@ -44,6 +47,51 @@ def call_failed(trouble: Mapping[str, Any], *, sent: bool) -> str:
         return why(trouble)
     after = "It isn’t known whether this call did anything." if sent else "This call didn’t run."
     return f"{why(trouble)} {after}"
+
+
+def offers(tools: int, *, always: int, never: int) -> str:
+    """How many tools a server offers, and what was said of them."""
+    if not tools:
+        return "No tools"
+    count = "One tool" if tools == 1 else f"{tools:,} tools"
+    said = [f"{number:,} {word}" for number, word in ((always, "always"), (never, "never")) if number]
+    return f"{count}: {', '.join(said)}, the rest ask" if said and always + never < tools else _all_alike(count, said)
+
+
+def _all_alike(count: str, said: list[str]) -> str:
+    return f"{count}: {', '.join(said)}" if said else f"{count}, which ask first"
+
+
+def listed(at: datetime | None, viewer: Viewer) -> str:
+    """When a server was last asked for its tools."""
+    return f"Listed {span(viewer.now - at)} ago" if at else ""
+
+
+def connected(name: str, tools: int) -> str:
+    """After connecting."""
+    asks = " Each asks before it runs." if tools > 1 else " It asks before it runs." if tools else ""
+    return f"{name} is connected, with {_count(tools)}.{asks}"
+
+
+def checked(name: str, tools: int) -> str:
+    """After *Check now*."""
+    return f"{name} answers, with {_count(tools)}."
+
+
+def _count(tools: int) -> str:
+    return "no tools" if not tools else "one tool" if tools == 1 else f"{tools:,} tools"
+
+
+def removing(*, chats: int, agents: int) -> list[str]:
+    """What removing a server means."""
+    said = ["Its tools are gone from every chat, and what you allowed them is forgotten."]
+    if chats:
+        said.append(
+            f"{'One chat has' if chats == 1 else f'{chats:,} chats have'} it turned on, and goes on without it."
+        )
+    if agents:
+        said.append(f"{'One agent has' if agents == 1 else f'{agents:,} agents have'} it, and goes on without it.")
+    return [*said, "What its tools said in chats stays there."]
 
 
 def left_out(kind: str, media_type: str, size: int) -> str:

@@ -57,6 +57,14 @@ def launch_for_call(person_id: int, slug: str, tool: str) -> Launch:
     return launch_of(server)
 
 
+def names_told(server: ToolServer) -> list[str]:
+    """The names, never the values, of what a server was told in secret; nothing where it can't be opened any more."""
+    try:
+        return list(opened(server.sealed_environment or server.sealed_headers))
+    except ToolTrouble:
+        return []
+
+
 def sealed(secrets: Mapping[str, str]) -> str:
     """Names with their values as they may be written down."""
     return seal.seal(json.dumps(dict(secrets))) if secrets else ""
@@ -65,6 +73,7 @@ def sealed(secrets: Mapping[str, str]) -> str:
 def opened(kept: str) -> dict[str, str]:
     """Names with their values again. Raises ToolTrouble."""
     try:
-        return json.loads(seal.unseal(kept)) if kept else {}
+        found: dict[str, str] = json.loads(seal.unseal(kept)) if kept else {}
     except seal.CantUnseal as error:
         raise ToolTrouble("sealed") from error
+    return found

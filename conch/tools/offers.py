@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from conch.models import ToolPermission, ToolServer
+from conch.tools.listing import plain
 
 ASK, ALWAYS, NEVER = (str(value) for value in ToolPermission.Permission.values)
 LONGEST_NAME = 64  # characters that every provider takes
@@ -102,7 +103,7 @@ def _of(server: ToolServer, said: Mapping[str, ToolPermission]) -> Iterator[Offe
                 name=name_for(server.slug, listed["name"]),
                 server=server.slug,
                 tool=listed["name"],
-                title=f"{listed['title'] or listed['name']} in {server.name}",
+                title=f"{listed['title'] or plain(listed['name'], 128) or '?'} in {server.name}",
                 description=listed["description"],
                 schema=listed["schema"],
                 permission=permission,

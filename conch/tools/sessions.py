@@ -59,7 +59,7 @@ class Session:
             raise ToolTrouble("silent", sent=True, seconds=round(seconds)) from error
         except ToolTrouble:
             raise
-        except Exception as error:
+        except Exception as error:  # whatever the client raised becomes words
             raise await self._why(error) from error
         finally:
             self._end_call()

@@ -24,11 +24,14 @@ from conch.models import (
     RoutineRun,
     SigninLink,
     Task,
+    ToolPermission,
+    ToolServer,
     Turn,
     TurnEvent,
     Window,
     WindowSample,
 )
+from conch.tools.launches import sealed
 from tests.conftest import make_account, make_attachment
 
 SECRET = "sk-proj-Adas0wnKey7f3e"
@@ -76,6 +79,18 @@ def one_of_everything(person):
     )
     MonthTotal.objects.create(person=person, month="2026-10", unpriced=1)
     agent = Agent.objects.create(person=person, name=MARK, created_at=now)
+    told = sealed({"Authorization": SECRET})
+    notes = ToolServer.objects.create(
+        person=person,
+        slug="adas",
+        name=MARK,
+        kind="http",
+        url="http://127.0.0.1:1/mcp",
+        sealed_headers=told,
+        tools=[{"name": "read", "title": MARK, "description": MARK, "schema": {"type": "object"}, "digest": "d"}],
+        created_at=now,
+    )
+    ToolPermission.objects.create(server=notes, tool="read", permission="always", digest="d")
     task = Task.objects.create(person=person, conversation=chat, turn=turns[0], created_at=now)
     routine = Routine.objects.create(
         person=person, name=MARK, text=MARK, cron="0 9 * * *", active=False, created_at=now
@@ -102,7 +117,9 @@ def filled(pattern_text, named, **others):
     """An address with its places filled by what is named; what the admin calls its objects is the chat's id."""
     import re
 
-    given = {"engine_id": "openai", "token": "a-made-up-one-time-link", "name": "paid"} | others | named
+    given = (
+        {"engine_id": "openai", "token": "a-made-up-one-time-link", "name": "paid", "how": "address"} | others | named
+    )
 
     def fill(match):
         name = match[2]
@@ -126,12 +143,14 @@ def rows_of(person):
             Agent,
             Routine,
             Task,
+            ToolServer,
             Preferences,
         ),
         "conversation__person": (Turn, Line),
         "turn__conversation__person": (Attempt, TurnEvent),
         "account__person": (Window, WindowSample, Refusal),
         "routine__person": (RoutineRun,),
+        "server__person": (ToolPermission,),
     }
     found = {"account": list(person.accounts.order_by("pk").values())}
     for path, models in whose.items():

@@ -50,7 +50,7 @@ def guarded(application, token):
 def main():
     """Serve on a free port, and print the address once it can be called."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "0")))
     listening = socket.create_server(("127.0.0.1", parser.parse_args().port))
     sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp\n")
     sys.stdout.flush()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("notes", title="Notes")
 
@@ -45,7 +46,7 @@ def surroundings() -> dict[str, str]:
 @server.tool(title="fail")
 def fail(why: str) -> str:
     """Fail, saying why."""
-    raise ValueError(why)
+    raise ToolError(why)
 
 
 if __name__ == "__main__":
