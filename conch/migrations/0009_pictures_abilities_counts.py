@@ -10,8 +10,9 @@ from django.db import migrations, models
 
 def keep_once(apps: Any, schema_editor: Any) -> None:
     """Every image kept once for its person; each attachment names it. One at a time: images are large."""
-    attachments = apps.get_model("conch", "Attachment").objects
-    pictures = apps.get_model("conch", "Picture").objects
+    alias = schema_editor.connection.alias
+    attachments = apps.get_model("conch", "Attachment").objects.using(alias)
+    pictures = apps.get_model("conch", "Picture").objects.using(alias)
     for pk in list(attachments.order_by("pk").values_list("pk", flat=True)):
         row = attachments.get(pk=pk)
         data = bytes(row.data)
@@ -32,9 +33,9 @@ def keep_once(apps: Any, schema_editor: Any) -> None:
         schema_editor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
-def keep_each(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django passes it
+def keep_each(apps: Any, schema_editor: Any) -> None:
     """Back: each attachment has its image again."""
-    attachments = apps.get_model("conch", "Attachment").objects
+    attachments = apps.get_model("conch", "Attachment").objects.using(schema_editor.connection.alias)
     for pk in list(attachments.order_by("pk").values_list("pk", flat=True)):
         picture = attachments.select_related("picture").get(pk=pk).picture
         columns = ("media_type", "sha256", "data", "width", "height")
