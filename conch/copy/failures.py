@@ -1,6 +1,7 @@
 """The failure of a turn in words (copy.md 4.2): what happened, whether anything was sent, and what would help."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from conch.copy.clock import Viewer, moment
@@ -25,6 +26,7 @@ Data = Mapping[str, Any]
 
 NOTHING_SENT = "Nothing was sent."
 KEPT = "What had arrived is kept."
+TOOLS_RAN = "Tools had run for it already."
 NOTHING_ARRIVED = "Nothing had arrived."
 CONTINUE = Button("Continue", "continue")
 
@@ -36,7 +38,12 @@ def failure_text(failure: Data, viewer: Viewer) -> str:
 
 def failure_said(failure: Data, viewer: Viewer) -> Said:
     """The failure as a page shows it: red, with buttons."""
-    return CODES.get(failure.get("code", ""), _provider_error)(failure, viewer)
+    whole = CODES.get(failure.get("code", ""), _provider_error)(failure, viewer)
+    if not failure.get("after_tools"):
+        return whole
+    # It failed between two rounds of tools: something was sent, and something ran.
+    parts = (replace(part, text=TOOLS_RAN) if part.text == NOTHING_SENT else part for part in whole.parts)
+    return replace(whole, parts=tuple(parts))
 
 
 def ending_said(ending: str, label: str) -> Said | None:
@@ -117,6 +124,11 @@ def _provider_error(failure: Data, _viewer: Viewer | None) -> Said:
     words = str(failure.get("said") or "").strip().rstrip(".")
     why = (": ", name(words), ".") if words else (".",)
     return said(_who(failure), " couldn’t answer", *why, tone=STOPPED, icon="warn", buttons=(RETRY, *_offers(failure)))
+
+
+def _unending(failure: Data, _viewer: Viewer | None) -> Said:
+    words = " asked for tools again and again, so Conch ended it."
+    return said(_who(failure), words, sub(KEPT), tone=STOPPED, icon="warn", buttons=(CONTINUE, RETRY))
 
 
 def _internal(failure: Data, _viewer: Viewer | None) -> Said:
@@ -276,6 +288,7 @@ CODES: dict[str, Callable[[Data, Viewer | None], Said]] = {
     "provider_error": _provider_error,
     "rejected": _provider_error,
     "internal": _internal,
+    "too_many_calls": _unending,
     "cannot_carry_images": _images,
     "cannot_carry_tools": _tools,
     "too_long": _too_long,
