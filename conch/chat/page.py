@@ -14,8 +14,9 @@ from conch.models import Conversation, Turn
 from conch.turns.errors import NotHere
 
 AT_REST = (Turn.State.WAITING, Turn.State.CAPPED)
-# A page looks again by itself at a reset that is nearer than this; a later one it finds by its looks every 20 s.
+# A page looks again by itself at a reset that is nearer than this; a later one it finds by its looks every 5 s.
 SOON = timedelta(hours=1)
+JUST_NOW = timedelta(seconds=10)
 
 
 def new_key() -> str:
@@ -51,13 +52,22 @@ def whole(chat: Conversation, viewer: Viewer, *, before: int | None = None, q: s
     newest = list(turns.order_by("-pk").values_list("pk", flat=True)[: TURNS_A_PAGE + 1])
     rows = read(chat, Turn.objects.filter(pk__in=newest[:TURNS_A_PAGE]))
     context = around(chat, rows, viewer, q=q)
+    shown = present(chat, rows, names_of(chat.person_id), viewer)
     return context | {
-        "turns": present(chat, rows, names_of(chat.person_id), viewer),
+        "turns": shown,
+        "say": "" if before else _just_said(rows, shown, viewer.now),
         "earlier": newest[TURNS_A_PAGE - 1] if len(newest) > TURNS_A_PAGE else None,
         "later": before is not None,
         "key": new_key(),
         "cap": None if chat.spend_cap_nano is None else f"{chat.spend_cap_nano / 10**9:.2f}",
     }
+
+
+def _just_said(rows: Rows, shown: list[ShownTurn], now: datetime) -> str:
+    """What a first message led to before its page was there, for those who would have heard it on an open page."""
+    if not shown or shown[-1].watched or now - rows.turns[-1].created_at > JUST_NOW:
+        return ""
+    return shown[-1].spoken
 
 
 def before_with(chat: Conversation, turn: int | None) -> int | None:
@@ -89,14 +99,27 @@ def changes(
 
 
 def news(
-    chat: Conversation, viewer: Viewer, *, have: int, live: int | None, since: datetime, soon: int = 0
+    chat: Conversation,
+    viewer: Viewer,
+    *,
+    have: int,
+    live: int | None,
+    since: datetime,
+    soon: int = 0,
+    hidden: bool = False,
 ) -> dict[str, Any]:
-    """What has changed since a page was shown: turns that came, ended or moved on; not the one it watches."""
+    """What has changed since a page was shown: turns that came, ended or moved on; not the one it watches.
+
+    Where the clock was set back meanwhile, no time says what is new: the newest turns are all shown again.
+    `hidden`: nobody sees the page, so what is new in its own chat counts as unread, too.
+    """
     newer = Q(pk__gt=have) | Q(ended_at__gte=since) | Q(pk__in=_open(chat)) | Q(pk__in=_routed(chat))
+    if since > viewer.now:
+        newer |= Q(pk__in=current(chat).order_by("-pk").values_list("pk", flat=True)[:TURNS_A_PAGE])
     rows = read(chat, current(chat).filter(newer).exclude(pk=live or 0, state=Turn.State.RUNNING))
     shown = present(chat, rows, names_of(chat.person_id), viewer)
-    gone = Turn.objects.filter(conversation=chat, pk__lte=have, replaced_by__created_at__gte=since)
-    return around(chat, rows, viewer, soon=soon) | {
+    gone = Turn.objects.filter(conversation=chat, pk__lte=have, replaced_by__gt=have)
+    return around(chat, rows, viewer, soon=soon, hidden=hidden) | {
         "turns": shown,
         "known_to": have,
         "gone": list(gone.values_list("pk", flat=True)),
@@ -111,7 +134,9 @@ def _routed(chat: Conversation) -> QuerySet[Any, Any]:
     return chat.lines.filter(kind="limit.routed").order_by("-pk").values_list("turn", flat=True)[:1]
 
 
-def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon: int = 0) -> dict[str, Any]:
+def around(
+    chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon: int = 0, hidden: bool = False
+) -> dict[str, Any]:
     """What is around the turns: the box, the sidebar, what is looked at again.
 
     `soon`: how many more looks a second apart, while a waiting turn asks its route again.
@@ -134,16 +159,23 @@ def around(chat: Conversation, rows: Rows, viewer: Viewer, *, q: str = "", soon:
         "reload_in": 3 if running else rest_seconds or (20 if resting else None),
         "have": rows.last or 0,
         "since": viewer.now.isoformat(),
-        **shell_of(chat.person_id, chat.account, chat.pk, viewer, q=q),
+        **shell_of(chat.person_id, chat.account, chat.pk, viewer, q=q, hidden=hidden),
     }
 
 
 def shell_of(
-    person_id: int, account: str, conversation_id: int | None, viewer: Viewer, *, model: str = "", q: str = ""
+    person_id: int,
+    account: str,
+    conversation_id: int | None,
+    viewer: Viewer,
+    *,
+    model: str = "",
+    q: str = "",
+    hidden: bool = False,
 ) -> dict[str, Any]:
     """The sidebar and the box, of a chat or of a new one."""
     composer: Composer = composer_for(person_id, account, conversation_id, viewer, model=model)
-    return {"composer": composer, **sidebar.listed(person_id, viewer, q, within=conversation_id)}
+    return {"composer": composer, **sidebar.listed(person_id, viewer, q, within=None if hidden else conversation_id)}
 
 
 def turn_parts(turn: Turn, names: Names, viewer: Viewer) -> tuple[ShownTurn, Rows]:

@@ -4,11 +4,15 @@ from contextlib import contextmanager
 
 import pytest
 from django.test import Client
+from playwright.sync_api import expect
 
 from conch.models import Account, Conversation, Line, Preferences, Turn
 from tests.conftest import NOW, make_person
 from tests.e2e.settings_site import address, browser, violations  # noqa: F401  fixtures are found by name
 from tests.turns.conftest import World
+
+# Patience of a busy machine; it holds for every browser test, whichever module is read first.
+expect.set_options(timeout=45_000)
 
 DESK = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 844}

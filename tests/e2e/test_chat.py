@@ -9,7 +9,6 @@ from conch.models import Account, Attempt, Conversation, Line, Preferences, Turn
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
 from tests.e2e.chat_site import say, shown, two_codex, violations
 
-expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -38,6 +37,22 @@ def test_a_refusal_is_carried_on_in_the_same_turn_with_the_line_and_switch_back(
         expect(page.locator(".line")).to_contain_text("is answering.")
         assert page.said == []
         assert violations(page) == "[]"
+
+
+def test_a_message_waits_by_choice_and_goes_out_with_another_at_a_press(browser, address, world):
+    """R16: Send with B now."""
+    first, second = two_codex(world)
+    first.key.refuses("usage_limit", times=5)
+    second.key.replies("Here I am.")
+    Preferences.objects.update(limit_fallback="wait")
+    with shown(browser, address, world.person) as page:
+        say(page, "Anyone?")
+        expect(page.locator(".line.warn")).to_contain_text("This chat waits until")
+        expect(page.locator("#live")).to_contain_text("reached its limit. This chat waits")
+        page.get_by_role("button", name=re.compile("^Send with")).click()
+        expect(answer(page)).to_contain_text("Here I am.")
+        expect(page.locator(".line.warn")).to_have_count(0)
+        assert page.said == []
 
 
 def test_a_waiting_message_is_taken_back(browser, address, world):

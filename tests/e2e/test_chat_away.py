@@ -5,19 +5,20 @@ import re
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from conch.models import Conversation, Turn
+from conch.models import Conversation, Preferences, Refusal, Turn, Window
 from conch.settings import CONCH_DATA
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
-from tests.e2e.chat_site import a_chat, say, shown
+from tests.e2e.chat_site import a_chat, say, shown, two_codex
 
-expect.set_options(timeout=45_000)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,27 @@ def written_down(page, text):
             return
         page.wait_for_timeout(50)
     raise AssertionError(f"{text!r} was never written down")
+
+
+def test_a_waiting_message_is_answered_at_the_reset_on_the_page_that_is_open(browser, server, world):
+    """R16: by itself, once, and the page shows it without a press."""
+    first, _ = two_codex(world)
+    first.key.refuses("usage_limit").replies("Here at last.", times=3)
+    Preferences.objects.update(limit_fallback="wait")
+    with shown(browser, server.address, world.person) as page:
+        say(page, "I can wait")
+        expect(page.locator(".line.warn")).to_contain_text("This chat waits until")
+        first.key.resets_early()
+        passed = timezone.now() - timedelta(seconds=5)
+        Window.objects.update(resets_at=passed)
+        Refusal.objects.update(at=passed - timedelta(hours=1), until=passed, retry_at=passed)
+        Turn.objects.update(until=passed, wake_at=passed)
+        expect(answer(page)).to_contain_text("Here at last.")
+        expect(page.locator(".line.calm")).to_contain_text("Your message went out at")
+        expect(page.locator(".line.warn")).to_have_count(0)
+        expect(page.locator(".turn")).to_have_count(1)
+        assert page.said == []
+    assert len(world.simulator.requests(first.key.secret)) == 2
 
 
 class Server:

@@ -10,7 +10,6 @@ from conch.models import Attempt, Conversation, Turn
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
 from tests.e2e.chat_site import PHONE, a_chat, a_turn, say, shown, violations
 
-expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -7,7 +7,6 @@ from conch.models import Preferences, Turn
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
 from tests.e2e.chat_site import DESK, PHONE, a_chat, a_turn, say, shown, two_codex, violations
 
-expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

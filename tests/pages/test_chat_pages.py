@@ -171,7 +171,7 @@ def test_a_waiting_message_offers_what_would_help_and_the_page_looks_again(as_ad
 
     assert "Send with Codex now" in page
     assert f'action="/turns/{turn.pk}/cancel"' in page
-    assert "every 20s" in page
+    assert "every 5s" in page
     assert "load delay:30" in page
     assert '<noscript><meta http-equiv="refresh" content="30' in page
 

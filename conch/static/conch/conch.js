@@ -19,6 +19,8 @@
     setTimeout(() => { live.textContent = text; }, 40);
   };
 
+  announce($("#live")?.dataset.say); // what came of a first message before its page was there
+
   // A control that looks off keeps its focus (aria-disabled), so its click is stopped here, and says why.
   addEventListener("click", (event) => {
     const off = event.target.closest?.('[aria-disabled="true"]');
@@ -151,7 +153,13 @@
 
   // A hidden tab lets its stream go; shown again, the turn is drawn as it is and taken up from there.
   let source = null;
-  addEventListener("htmx:sseOpen", (event) => { source = event.detail.source; });
+  addEventListener("htmx:sseOpen", (event) => {
+    source = event.detail.source;
+    if (document.hidden) source.close();
+  });
+  addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt.id === "watch" && document.hidden) event.detail.parameters.hidden = "1";
+  });
   const look = () => document.body.dispatchEvent(new Event("conch:look"));
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return source?.close();
