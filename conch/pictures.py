@@ -4,6 +4,7 @@ Each is written anew, turned as its camera meant it and without what else the fi
 with what. Nothing that hides in a file goes along with it.
 """
 
+import threading
 import warnings
 from io import BytesIO
 from typing import Any
@@ -13,11 +14,14 @@ from django.conf import settings
 from conch.engines.base import Image
 
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
-MOST_PIXELS = 100_000_000
+MOST_PIXELS = 50_000_000
+MOST_FRAMES = 500
 ALLOWED = "An image is a PNG, JPEG, WebP or GIF file."
 ORIENTATION = 0x0112  # Exif
 # What Pillow writes of what it has read, unless it is told otherwise.
 TOLD = {"exif": b"", "comment": b"", "xmp": b""}
+# One picture at a time: unpacked, the largest takes 200 MB.
+_unpacking = threading.Lock()
 ANIMATED = ("duration", "loop", "disposal", "background", "transparency")
 
 
@@ -37,7 +41,7 @@ def picture(data: bytes) -> Image:
     from PIL import UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings():
+        with _unpacking, warnings.catch_warnings():
             warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
             with Pillow.open(BytesIO(data), formats=list(MEDIA_TYPES)) as opened:
                 _measured(opened)
@@ -48,10 +52,11 @@ def picture(data: bytes) -> Image:
                 clean, size = _anew(opened, kind)
     except NotAPicture:
         raise
+    except Pillow.DecompressionBombError as error:
+        raise _huge() from error
     # Pillow raises many kinds for broken files, SyntaxError and struct.error among them.
     except (
         UnidentifiedImageError,
-        Pillow.DecompressionBombError,
         OSError,
         ValueError,
         SyntaxError,
@@ -67,11 +72,17 @@ def _large() -> NotAPicture:
     return NotAPicture(f"An image may have {settings.IMAGE_BYTES // 2**20} MiB.", large=True)
 
 
+def _huge() -> NotAPicture:
+    return NotAPicture(f"An image may have {MOST_PIXELS // 1_000_000} megapixels.", large=True)
+
+
 def _measured(opened: Any) -> None:
-    """Raises NotAPicture for more pixels, over all its frames, than are read."""
+    """Raises NotAPicture for more frames, or more pixels over all of them, than are read."""
     frames = 1 if opened.format == "MPO" else getattr(opened, "n_frames", 1)
+    if frames > MOST_FRAMES:
+        raise NotAPicture(f"An animation may have {MOST_FRAMES} pictures.", large=True)
     if opened.width * opened.height * frames > MOST_PIXELS:
-        raise NotAPicture(f"An image may have {MOST_PIXELS // 1_000_000} megapixels.", large=True)
+        raise _huge()
 
 
 def _anew(opened: Any, kind: str) -> tuple[bytes, tuple[int, int]]:

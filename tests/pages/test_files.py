@@ -73,6 +73,131 @@ def test_an_animation_goes_on_moving():
         assert len(list(ImageSequence.Iterator(seen))) == 3
 
 
+@pytest.mark.parametrize("turned", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_a_picture_stands_as_its_camera_meant_it(kind, turned):
+    """However it was held: eight ways, of which four change width and height."""
+    upright = Image.new("RGB", (32, 16), "blue")
+    upright.paste("red", (0, 0, 16, 8))  # the corner at the top left
+    ways = Image.Transpose
+    undo = {2: ways.FLIP_LEFT_RIGHT, 3: ways.ROTATE_180, 4: ways.FLIP_TOP_BOTTOM, 5: ways.TRANSPOSE}
+    undo |= {6: ways.ROTATE_90, 7: ways.TRANSVERSE, 8: ways.ROTATE_270}
+    told, written = Image.Exif(), BytesIO()
+    told[0x0112] = turned
+    stored = upright.transpose(undo[turned]) if turned in undo else upright
+    stored.save(written, kind, exif=told.tobytes())
+
+    taken = picture(written.getvalue())
+
+    with Image.open(BytesIO(taken.data)) as seen:
+        assert seen.size == (taken.width, taken.height) == (32, 16)
+        red, blue = seen.convert("RGB").getpixel((4, 3)), seen.convert("RGB").getpixel((28, 12))
+        assert red[0] > red[2] + 100
+        assert blue[2] > blue[0] + 100
+
+
+def a_png_that_claims(width, height):
+    """A small file whose head says that it is huge; its data are zeroes, which pack well."""
+    import struct
+    import zlib
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = zlib.compress(bytes(1_000_000))
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def a_png_that_tells(size):
+    """A PNG with a text that unpacks to so many bytes."""
+    info, written = PngImagePlugin.PngInfo(), BytesIO()
+    info.add_text("Comment", "x" * size, zip=True)
+    Image.new("RGB", (4, 4)).save(written, "PNG", pnginfo=info)
+    return written.getvalue()
+
+
+def a_gif_of(frames):
+    import struct
+
+    head = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\x00"
+    return head + frame * frames + b";"
+
+
+@pytest.mark.parametrize(
+    ("data", "large"),
+    [
+        (a_png_that_claims(60_000, 60_000), True),
+        (a_png_that_claims(8_000, 8_000), True),
+        (a_png_that_tells(100_000_000), False),
+        (a_gif_of(100_000), True),
+        (b"\x89PNG" + bytes(9 * 1024 * 1024), True),
+    ],
+)
+def test_a_small_file_that_would_unpack_to_a_huge_one_is_not_unpacked(data, large):
+    """Bombs: told by their head, in bounded memory."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotAPicture) as said:
+            picture(data)
+        assert tracemalloc.get_traced_memory()[1] < 80_000_000
+    finally:
+        tracemalloc.stop()
+    assert said.value.large is large
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF"])
+def test_what_breaks_off_is_no_picture(kind):
+    """Truncated at any place in its data: nothing half is sent."""
+    noise, written = Image.effect_noise((64, 64), 90).convert("RGB"), BytesIO()
+    noise.save(written, kind)
+    whole = written.getvalue()
+
+    for part in (0.1, 0.5, 0.9):
+        with pytest.raises(NotAPicture):
+            picture(whole[: int(len(whole) * part)])
+
+
+SCRIPT = b"<script>alert(document.cookie)</script>"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        a_file("GIF").replace(b"GIF89a", b"GIF89a", 1) + SCRIPT,
+        a_file("JPEG") + SCRIPT + b"PK\x05\x06" + bytes(18),
+        a_file("PNG") + b"%PDF-1.7" + SCRIPT,
+        a_file("JPEG")[:2] + b"\xff\xfe" + (len(SCRIPT) + 2).to_bytes(2, "big") + SCRIPT + a_file("JPEG")[2:],
+    ],
+)
+def test_a_file_that_is_two_things_goes_on_as_the_picture_alone(data):
+    """Polyglots: what a browser or an archiver would find in it is gone."""
+    taken = picture(data)
+
+    for other in (b"<script", b"PK\x05\x06", b"%PDF"):
+        assert other not in taken.data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+        b"BM" + bytes(60),
+        b"II*\0" + bytes(60),
+        b"%!PS-Adobe-3.0 EPSF-3.0\n" + bytes(60),
+        b"RIFF\x24\0\0\0WAVEfmt " + bytes(30),
+        b"\0\0\0\x18ftypavif" + bytes(30),
+    ],
+)
+def test_other_kinds_of_images_are_not_even_tried(data):
+    """Their readers are where the holes were."""
+    with pytest.raises(NotAPicture, match="PNG, JPEG, WebP or GIF"):
+        picture(data)
+
+
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n broken", b"GIF89a", b"%PDF-1.7 \xff", a_file("JPEG")[:60]])
 def test_what_is_broken_or_something_else_is_no_picture(data):
     with pytest.raises(NotAPicture):
