@@ -14,7 +14,7 @@ from conch.engines.base import ConnectBy, Engine
 from conch.engines.registry import UnknownEngine, engine
 from conch.models import Account, Conversation, Turn
 from conch.money import from_nano, to_nano
-from settings_ui import account_words
+from settings_ui import abilities, account_words
 from settings_ui.access import own_account
 from settings_ui.changes import ask_again
 from settings_ui.forms import LabelForm, LimitForm, ModelForm
@@ -43,6 +43,8 @@ def show(request: HttpRequest, here: Visit, account: Account, status: int = 200,
         "is_key": known is not None and known.connect_by is ConnectBy.KEY,
         "label_form": LabelForm(initial={"label": account.label}),
         "model_form": ModelForm(initial={"model": account.model}, models=account.known_models),
+        "ability_form": abilities.form_of(account),
+        "takes": abilities.words_of(account, here),
         "limit_form": LimitForm(initial={"own_limit": None if limit is None else f"{limit:.2f}"}),
     }
     return page(request, "account.html", context | forms, current="/settings/providers", status=status)
@@ -88,6 +90,18 @@ def limit(request: HttpRequest, slug: str) -> HttpResponse:
         return show(request, here, account, 422, limit_form=form)
     sum_ = form.cleaned_data["own_limit"]
     return changed(request, here, account, own_limit_nano=None if sum_ is None else to_nano(sum_))
+
+
+@require_POST
+def takes(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say what its model can take, where that isn't known or is known wrongly (R9)."""
+    here = visit(request)
+    account = own_account(here.person, slug)
+    form = abilities.AbilityForm(request.POST)
+    if not form.is_valid():
+        return show(request, here, account, 422, ability_form=form)
+    abilities.keep(account, form, here.viewer.now)
+    return changed(request, here, account, model=account.model)
 
 
 @require_POST

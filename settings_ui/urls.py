@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     path("providers/<str:slug>", accounts.account, name="settings-account"),
     path("providers/<str:slug>/rename", accounts.rename, name="settings-rename"),
     path("providers/<str:slug>/model", accounts.model, name="settings-model"),
+    path("providers/<str:slug>/takes", accounts.takes, name="settings-takes"),
     path("providers/<str:slug>/limit", accounts.limit, name="settings-limit"),
     path("providers/<str:slug>/carries-on", accounts.carries_on, name="settings-carries-on"),
     path("providers/<str:slug>/check", connecting.check_now, name="settings-check"),
