@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import AsyncIterator
-from functools import partial
 
 from django.http import StreamingHttpResponse
 
 from conch.turns.events import Event
-from conch.turns.watch import watch
+from conch.turns.watch import batches
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT = b": still here\n\n"
-_compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def stream(turn_id: int, after: int | None = None, *, follow: bool = False) -> StreamingHttpResponse:
@@ -28,5 +27,5 @@ def frame(event: Event) -> bytes:
 
 
 async def _frames(turn_id: int, after: int | None, *, follow: bool) -> AsyncIterator[bytes]:
-    async for event in watch(turn_id, after, follow=follow):
-        yield HEARTBEAT if event is None else frame(event)
+    async for batch in batches(turn_id, after, follow=follow):
+        yield b"".join(map(frame, batch)) or HEARTBEAT

@@ -25,7 +25,7 @@ class Live:
         self.told: list[Event] = []
         self.closed = False
         self.stop = asyncio.Event()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Future[bool]] = set()
 
     def tell(self, kind: str, data: dict[str, Any]) -> Event:
         """Tell an event to everybody, at the next id (text: by its length)."""
@@ -49,38 +49,46 @@ class Live:
             del _running[self.turn_id]
         self._wake()
 
-    async def watch(self, after: int) -> AsyncIterator[Event | None]:
-        """What is told beyond that id, until the run's last event or the close; None is a sign of life."""
+    async def batches(self, after: int) -> AsyncIterator[list[Event]]:
+        """What is told beyond that id, each time all that is there, until the run's last event or the close.
+
+        An empty one is a sign of life. A slow watcher gets fewer and larger ones.
+        """
         place = bisect_right(self.told, after, key=lambda event: event.id)
         while True:
-            while place < len(self.told):
-                event = self.told[place]
-                place += 1
-                if event.id <= after:
-                    continue  # told after this watcher came, and seen by it elsewhere
-                yield event
-                if event.kind in LAST:
+            if place < len(self.told):
+                # What was told after this watcher came, it may have seen elsewhere.
+                batch = [event for event in self.told[place:] if event.id > after]
+                place = len(self.told)
+                if batch:
+                    yield batch
+                if self.told[-1].kind in LAST and place == len(self.told):
                     return
-            if self.closed:
+            elif self.closed:
                 return
-            if not await self._more():
-                yield None
+            elif not await self._more():
+                yield []
 
     async def _more(self) -> bool:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Wait until something was told, or for as long as silence may last."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        silence = loop.call_later(HEARTBEAT_SECONDS, _answer, future, False)
         self._waiting.add(future)
         try:
-            await asyncio.wait_for(future, HEARTBEAT_SECONDS)
-        except TimeoutError:
-            return False
+            return await future
         finally:
+            silence.cancel()
             self._waiting.discard(future)
-        return True
 
     def _wake(self) -> None:
         for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
+            _answer(future, True)
+
+
+def _answer(future: "asyncio.Future[bool]", told: bool) -> None:
+    if not future.done():
+        future.set_result(told)
 
 
 def open_live(turn_id: int) -> Live | None:

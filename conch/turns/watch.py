@@ -4,7 +4,8 @@ A run in this process is followed as it is told; one in another is followed in t
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from time import monotonic
 
 from conch.db import look
@@ -16,7 +17,15 @@ LOOK_SECONDS = 0.15
 
 
 async def watch(turn_id: int, after: int | None = None, *, follow: bool = False) -> AsyncIterator[Event | None]:
-    """Tell the turn's events beyond `after`; None is a heartbeat.
+    """Tell the turn's events beyond `after`, one by one; None is a heartbeat. Ends as `batches` does."""
+    async with aclosing(batches(turn_id, after, follow=follow)) as told:
+        async for batch in told:
+            for event in batch or (None,):
+                yield event
+
+
+async def batches(turn_id: int, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[list[Event], None]:
+    """Tell the turn's events beyond `after`, each time all that are there; an empty list is a heartbeat.
 
     Ends with the run's last event; with `follow`, after `waiting` and `capped`, stays for the next run.
     """
@@ -24,13 +33,13 @@ async def watch(turn_id: int, after: int | None = None, *, follow: bool = False)
     beat = monotonic()
     while True:
         live = live_of(turn_id)
-        told = live.watch(seen) if live is not None else _from_the_database(turn_id, seen)
+        told = live.batches(seen) if live is not None else _from_the_database(turn_id, seen)
         last = None
-        async for event in told:
-            if event is not None:
-                seen, last = event.id, event.kind
+        async for batch in told:
+            if batch:
+                seen, last = batch[-1].id, batch[-1].kind
             beat = monotonic()
-            yield event
+            yield batch
         if last in ENDS or (last in LAST and not follow):
             return
         if last is None and live is None:
@@ -38,13 +47,14 @@ async def watch(turn_id: int, after: int | None = None, *, follow: bool = False)
                 return
             if monotonic() - beat > HEARTBEAT_SECONDS:
                 beat = monotonic()
-                yield None
+                yield []
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _from_the_database(turn_id: int, after: int) -> AsyncIterator[Event]:
-    for event in await look(_read, turn_id, after):
-        yield event
+async def _from_the_database(turn_id: int, after: int) -> AsyncIterator[list[Event]]:
+    found = await look(_read, turn_id, after)
+    if found:
+        yield found
 
 
 def _read(turn_id: int, after: int) -> list[Event]:
