@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 from conch.engines import local, local_chosen, local_models
 from conch.engines.base import Access, EngineError, Message, Request, Text
 from conch.engines.local import Found
-from conch.engines.local_chosen import Chosen
 from conch.engines.registry import engine
 from routing.known import forget_local
 from settings_ui.changes import everybody_asks_again
@@ -102,7 +101,7 @@ def use(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return show(request, here, 422, refused=f"{server.label} doesn’t list that model. Nothing was changed.")
     model = form.cleaned_data["model"]
-    local_chosen.choose(given.folder, Chosen(server.url, model))
+    local_chosen.choose(given.folder, local_chosen.asked(server.url, model))
     return changed(request, f"{model} answers on this computer now.")
 
 

@@ -9,17 +9,30 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 KEPT_IN = "local_model.json"
+SAYS_WITHIN = 1.0  # seconds
+MOST_SAID = 4 * 1024 * 1024  # bytes: Ollama tells a model's licence and template along with it
+
+JSON = {"Content-Type": "application/json"}
+_no_proxy = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A server on this computer and the model to ask it for, as that server calls it."""
+    """A server on this computer and the model to ask it for, as that server calls it.
+
+    `tools` and `images`: whether the model takes them, as the server said when it was chosen; None: it didn't say.
+    """
 
     url: str
     model: str
+    tools: bool | None = None
+    images: bool | None = None
 
 
 def chosen(folder: Path) -> Chosen | None:
@@ -29,8 +42,28 @@ def chosen(folder: Path) -> Chosen | None:
         if isinstance(kept, Mapping) and all(
             isinstance(kept.get(name), str) and kept[name] for name in ("url", "model")
         ):
-            return Chosen(kept["url"], kept["model"])
+            takes = [kept.get(name) if isinstance(kept.get(name), bool) else None for name in ("tools", "images")]
+            return Chosen(kept["url"], kept["model"], *takes)
     return None
+
+
+def asked(url: str, model: str) -> Chosen:
+    """That server and model, with what Ollama says that the model takes; other servers say nothing of it.
+
+    Blocking, a second at most; only a server on this computer that was found is asked.
+    """
+    root = url.removesuffix("/").removesuffix("/v1")
+    request = Request(f"{root}/api/show", json.dumps({"model": model}).encode(), JSON)  # noqa: S310  loopback http
+    said: Any = None
+    with (
+        suppress(OSError, ValueError, RecursionError, HTTPException),
+        _no_proxy.open(request, timeout=SAYS_WITHIN) as response,
+    ):
+        said = json.loads(response.read(MOST_SAID))
+    takes = said.get("capabilities") if isinstance(said, Mapping) else None
+    if not isinstance(takes, list):
+        return Chosen(url, model)
+    return Chosen(url, model, tools="tools" in takes, images="vision" in takes)
 
 
 def choose(folder: Path, server: Chosen) -> None:

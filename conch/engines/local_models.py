@@ -41,7 +41,8 @@ GET_ONE = (
 class Setup:
     """What the environment says about the model on this computer, and the folder where its files are kept.
 
-    `chosen`: the server was chosen under This computer, not named by the environment.
+    `chosen`: the server was chosen under This computer, not named by the environment; what its model takes is then
+    known where it said so.
     """
 
     folder: Path
@@ -49,6 +50,8 @@ class Setup:
     key: str = ""
     model: str = ""
     chosen: bool = False
+    tools: bool | None = None
+    images: bool | None = None
 
     @property
     def models(self) -> Path:
@@ -83,7 +86,11 @@ def setup() -> Setup:
     """
     given = environment()
     server = None if given.url else local_chosen.chosen(given.folder)
-    return given if server is None else Setup(given.folder, url=server.url, model=server.model, chosen=True)
+    if server is None:
+        return given
+    return Setup(
+        given.folder, url=server.url, model=server.model, chosen=True, tools=server.tools, images=server.images
+    )
 
 
 def environment() -> Setup:
@@ -101,7 +108,13 @@ def facts(given: Setup) -> LocalFacts:
     """Who would answer: the server of CONCH_LOCAL_URL or the chosen one, else a file here, else nobody and why."""
     if given.url:
         return LocalFacts(
-            present=True, label=given.model or server_label(given.url), model_id=given.model, own=True, note=given.url
+            present=True,
+            label=given.model or server_label(given.url),
+            model_id=given.model,
+            tools=given.tools,
+            images=given.images,
+            own=True,
+            note=given.url,
         )
     path = model_file(given)
     if given.model and not path.is_file():

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -80,7 +82,7 @@ def test_a_choice_is_written_whole_for_its_owner_alone(data):
     local_chosen.choose(data, OLLAMA)
 
     assert [path.name for path in data.glob("local_model*")] == [local_chosen.KEPT_IN]
-    assert json.loads((data / local_chosen.KEPT_IN).read_text()) == {"url": OLLAMA.url, "model": OLLAMA.model}
+    assert json.loads((data / local_chosen.KEPT_IN).read_text()) == {"url": OLLAMA.url, "model": OLLAMA.model, "tools": None, "images": None}
     assert (data / local_chosen.KEPT_IN).stat().st_mode & 0o077 == 0
 
 
@@ -91,3 +93,55 @@ def test_another_process_of_conch_sees_it(data):
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
     assert said.stdout.strip() == OLLAMA.model
+
+
+@pytest.fixture
+def shows():
+    """A server that answers as Ollama's does when it is asked about a model, with what the test puts in."""
+    told = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            known = self.path == "/api/show" and told.get(asked["model"])
+            body = known if isinstance(known, bytes) else json.dumps(known or {"error": "not found"}).encode()
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield told, f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("said", "tools", "images"),
+    [
+        ({"capabilities": ["completion", "tools"], "model_info": {}}, True, False),
+        ({"capabilities": ["completion", "vision"]}, False, True),
+        ({"capabilities": None}, None, None),
+        ({"details": {}}, None, None),
+        (b"<html>", None, None),
+        (b"[" * 100_000, None, None),
+        (None, None, None),
+    ],
+)
+def test_what_a_servers_model_takes_is_known_where_it_says_so(data, shows, said, tools, images):
+    """R9; bad input: a server that speaks otherwise says nothing."""
+    told, url = shows
+    told["llava:7b"] = said
+
+    local_chosen.choose(data, local_chosen.asked(url, "llava:7b"))
+    known = local_models.facts(local_models.setup())
+
+    assert (known.model_id, known.tools, known.images) == ("llava:7b", tools, images)
+
+
+def test_a_server_that_is_gone_says_nothing(shows):
+    assert local_chosen.asked("http://127.0.0.1:9/v1", "x") == Chosen("http://127.0.0.1:9/v1", "x")
