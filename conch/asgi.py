@@ -4,11 +4,12 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conch.settings")
 
-from django.core.asgi import get_asgi_application
+import django
 
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
 from conch.bodies import with_body_limit  # noqa: E402  needs the apps loaded
+from conch.handler import Handler  # noqa: E402  the same
 from conch.lifespan import with_lifespan  # noqa: E402  the same
 
-application = with_lifespan(with_body_limit(django_application))
+application = with_lifespan(with_body_limit(Handler()))
