@@ -89,7 +89,9 @@ class Stream:
         self.usage, self.begun_to_speak = None, False
         said, self._said, self._calls = "".join(self._said), [], []
         outcomes = await runner.toolbox.round(asked)
+        # `reads` is in tokens as counted here already (routing.known).
         self.request, counted = await rounds.next_request(self.request, said, asked, outcomes, self.asked.reads)
+        self.tried = replace(self.tried, counted=counted)
         if self.asked.billing == Billing.KEY:
             await self._hold(counted)
 

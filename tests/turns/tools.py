@@ -1,5 +1,7 @@
 """A person's tool server that really runs, what it ran, and models of the simulator that ask for its tools."""
 
+import asyncio
+import json
 import sys
 from contextlib import suppress
 
@@ -22,8 +24,6 @@ class Ledger:
     """The server of one person, and the file in which it writes what ran."""
 
     def __init__(self, person, folder):
-        import json
-
         self.person = person
         self.file = folder / "calls"
         self.row = ToolServer.objects.create(
@@ -59,6 +59,11 @@ class Ledger:
         with suppress(FileNotFoundError):
             return self.file.read_text().splitlines()
         return []
+
+    async def has_run(self, count=1):
+        """Wait until so many calls have begun in the server's process."""
+        while len(self.ran) < count:  # noqa: ASYNC110  a file tells: another process writes it
+            await asyncio.sleep(0.01)
 
     def opens(self):
         """Let the calls of `wait` go on."""
