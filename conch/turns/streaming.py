@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from conch.turns.run import Runner
 
 MOST_CHARACTERS = 2_000_000
+# Signs of life alone (pings, comments) keep a connection, not a turn; models that think say so well within it.
+WORDLESS_SECONDS = 1_800.0
 BETWEEN_ROUNDS = "\n\n"
 
 
@@ -128,9 +130,14 @@ class Stream:
     async def _once(self) -> None:
         whole = False
         events = engine(self.asked.engine).reply(self.asked.access, self.request)
+        now = asyncio.get_running_loop().time
         try:
-            async for event in events:
-                whole = self._take(event) or whole
+            async with asyncio.timeout(WORDLESS_SECONDS) as patience:
+                async for event in events:
+                    patience.reschedule(now() + WORDLESS_SECONDS)
+                    whole = self._take(event) or whole
+        except TimeoutError as error:
+            raise EngineFault("nothing was said for too long", cut=True) from error
         finally:
             await _close(events)
         if not whole:
