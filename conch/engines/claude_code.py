@@ -199,6 +199,9 @@ class ClaudeCode:
         except Unreachable as error:
             error.host = error.host or urlsplit(access.base_url or self.official_base_url).hostname or ""
             raise
+        finally:
+            if turn.begun and not turn.ended:  # left to itself for a moment, it might ask once more for what failed
+                process.end(gently=False)
 
     async def _raise_if_full(self, process: "Started", model: str, error: Throttled) -> None:
         room = await self._usage(process)

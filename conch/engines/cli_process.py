@@ -27,12 +27,12 @@ from typing import IO, Any, ClassVar, Self
 
 from conch.engines import cli_process_leash
 from conch.engines.base import EngineFault
+from conch.engines.cli_process_pipes import Pipes
 
 LONGEST_LINE = 32 * 1024 * 1024  # bytes; a program may say back the pictures that it was given
 MOST_RUBBISH = 1000  # lines that are no JSON objects, in one process
 SILENCE = 300.0  # seconds without a line while an answer is awaited
 GRACE = 2.0  # seconds to end by itself, so that a sign-in being renewed is written down
-CHUNK = 64 * 1024
 STDERR_KEPT = 2000  # bytes of its last words, for a fault
 
 _OURS = re.compile(r"conch-(\d+)-\w+")
@@ -92,8 +92,10 @@ class CliProcess:
         self._part = bytearray()
         self._rubbish = 0
         self._ended: Future[None] | None = None
-        self._reader: asyncio.StreamReader
-        self._writer: asyncio.StreamWriter
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        self._pipes = Pipes(popen.stdin, popen.stdout)
+        popen.stdin = popen.stdout = None  # theirs to close
 
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Folder) -> Self:
@@ -107,22 +109,7 @@ class CliProcess:
         except OSError as error:
             folder.remove()
             raise EngineFault(f"{command[0]} doesn't start: {error.strerror}", accepted=False) from error
-        process = cls(popen, folder)
-        try:
-            await process._connect()
-        except BaseException:  # it must not be left running
-            process.end()
-            raise
-        return process
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._reader = asyncio.StreamReader(limit=CHUNK)
-        self._reading, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(self._reader), self.popen.stdout
-        )
-        writing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, self.popen.stdin)
-        self._writer = asyncio.StreamWriter(writing, protocol, None, loop)
+        return cls(popen, folder)
 
     @property
     def runs(self) -> bool:
@@ -131,9 +118,8 @@ class CliProcess:
 
     async def send(self, message: Mapping[str, Any]) -> None:
         """One line of JSON. A program that has ended takes nothing: the next line that isn't there will say so."""
-        with suppress(ConnectionError, RuntimeError):
-            self._writer.write(json.dumps(message, ensure_ascii=True).encode() + b"\n")
-            await self._writer.drain()
+        with suppress(BrokenPipeError):
+            await self._pipes.write(json.dumps(message, ensure_ascii=True).encode() + b"\n")
 
     async def next_line(self, within: float = SILENCE) -> dict[str, Any] | None:
         """The next JSON object that it says; None once it has ended. Raises EngineFault for silence and rubbish."""
@@ -157,7 +143,7 @@ class CliProcess:
                 return None
 
     async def _read(self) -> bool:
-        chunk = await self._reader.read(CHUNK)
+        chunk = await self._pipes.read()
         if not chunk:
             return False
         first, *rest = chunk.split(b"\n")
@@ -182,9 +168,7 @@ class CliProcess:
     def end(self, *, gently: bool = True) -> "Future[None]":
         """End it, from wherever: at once where not `gently`, else after a moment to put things in order."""
         if self._ended is None:
-            with suppress(RuntimeError, AttributeError):  # the loop may be gone already
-                self._writer.close()
-                self._reading.close()
+            self._pipes.close()
             self._ended = _enders.submit(_end, self.popen, self.folder, GRACE if gently else 0.0)
         return self._ended
 
@@ -217,6 +201,7 @@ def _popen(
         stdin=subprocess.PIPE,
         stdout=output or subprocess.PIPE,
         stderr=errors,
+        bufsize=0,
         cwd=folder.work,
         env=dict(environment),
         start_new_session=True,

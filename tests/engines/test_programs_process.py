@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from conch.engines import cli_process
 from conch.engines.base import EngineFault
@@ -155,6 +156,42 @@ def test_nothing_is_left_when_conch_is_killed(tmp_path, number):
     kept.path.rename(tmp_path / kept.path.name)
     cli_process.sweep(tmp_path)
     assert [path.name for path in tmp_path.glob("conch-*-*")] == [kept.path.name]  # a living one's stays
+
+
+def test_no_file_of_anybody_elses_is_closed_with_a_program():
+    """By the loop that Conch serves with: a descriptor closed twice is another's the second time."""
+
+    async def ends_while_others_open_files():
+        process = await started(REPEATS)
+        process.end().result(10)  # the loop stands still meanwhile
+        theirs = [end for _ in range(4) for end in os.pipe()]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        for end in theirs:
+            os.fstat(end)
+            os.close(end)
+
+    uvloop.run(ends_while_others_open_files())
+
+
+async def test_what_it_is_sent_goes_out_whole_however_many_send():
+    """Longer than a pipe holds, and while it talks back."""
+    process = await started(REPEATS)
+    messages = [{"number": number, "text": "x" * 300_000} for number in range(4)]
+    sending = [asyncio.create_task(process.send(message)) for message in messages]
+    heard = [await process.next_line() for _ in messages]
+    await asyncio.gather(*sending)
+    assert sorted(heard, key=lambda message: message["number"]) == messages
+    await process.ended()
+
+
+async def test_whoever_waits_for_a_line_goes_on_when_it_is_ended():
+    process = await started("import time; time.sleep(60)")
+    waiting = asyncio.create_task(process.next_line())
+    await asyncio.sleep(0)
+    await process.ended()
+    assert await waiting is None
+    await process.send({"too": "late"})
 
 
 async def test_many_end_at_once_without_holding_anybody_up():

@@ -137,7 +137,7 @@ async def test_leaving_while_a_tool_runs_ends_it_and_the_process(plan):
     await asyncio.wait({turn})
     assert ended.is_set()
     await process.ended()
-    assert len(plan.asked) == 1
+    assert len(plan.asked) == 1  # the failed call is answered by nobody
 
 
 async def test_a_process_that_used_a_tool_is_not_kept_and_one_that_could_have_is(plan):
