@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from conch import tools
 from conch.copy import tasks as copy
 from conch.models import Agent, Conversation
 from conch.tasks import agents
@@ -25,17 +26,19 @@ def agents_page(request: HttpRequest) -> HttpResponse:
     here = visit(request)
     accounts = agents.accounts_of(here.person.pk)
     names = dict(account_names(accounts))
-    rows = [row(agent, agents.beginning(accounts, agent), names) for agent in agents.agents_of(here.person.pk)]
+    servers = {server.slug: server.name for server in tools.connected(here.person.pk)}
+    rows = [row(agent, agents.beginning(accounts, agent), names, servers) for agent in agents.agents_of(here.person.pk)]
     return page(request, "agents.html", {"agents": rows}, current=PAGE)
 
 
-def row(agent: Agent, how: Beginning, names: dict[str, str]) -> dict[str, Any]:
-    """An agent for the list: who answers its chats, and what is in the way."""
+def row(agent: Agent, how: Beginning, names: dict[str, str], servers: dict[str, str]) -> dict[str, Any]:
+    """An agent for the list: who answers its chats, with which tools, and what is in the way."""
     who = names.get(how.account, how.account) if agent.account else names[""]
     return {
         "agent": agent,
         "who": f"{who}. {agent.model}" if agent.model else who,
         "told": copy.beginning_of(agent.instructions),
+        "tools": ", ".join(servers[slug] for slug in agent.tools if slug in servers),
         "trouble": how.trouble,
     }
 
@@ -45,7 +48,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
     """Make one."""
     here = visit(request)
     accounts = agents.accounts_of(here.person.pk)
-    form = AgentForm(request.POST or None, accounts=accounts)
+    form = AgentForm(request.POST or None, accounts=accounts, servers=tools.connected(here.person.pk))
     if request.method == "POST" and form.is_valid():
         Agent.objects.create(person=here.person, created_at=timezone.now(), **form.cleaned_data)
         messages.success(request, f"Saved. {form.cleaned_data['name']} is ready.")
@@ -58,8 +61,9 @@ def agent_page(request: HttpRequest, agent_id: int) -> HttpResponse:
     """Change one; chats that it started go on as they are."""
     here = visit(request)
     agent, accounts = own(here, agent_id), agents.accounts_of(here.person.pk)
-    kept = {name: getattr(agent, name) for name in ("name", "instructions", "account", "model")}
-    form = AgentForm(request.POST or None, initial=kept, accounts=accounts)
+    kept = {name: getattr(agent, name) for name in ("name", "instructions", "account", "model", "tools")}
+    servers = tools.connected(here.person.pk)
+    form = AgentForm(request.POST or None, initial=kept, accounts=accounts, servers=servers)
     if request.method == "POST" and form.is_valid():
         Agent.objects.filter(pk=agent.pk).update(**form.cleaned_data)
         messages.success(request, "Saved. Chats that start from now on are so.")

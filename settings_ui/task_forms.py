@@ -10,7 +10,7 @@ from django.conf import settings
 
 from conch.accounts.defaults import LOCAL, billing_of
 from conch.copy import tasks as copy
-from conch.models import Agent
+from conch.models import Agent, ToolServer
 from conch.tasks import schedule
 from conch.tasks.agents import Accounts
 from conch.tasks.schedule import Plan
@@ -75,7 +75,22 @@ class AgentForm(_WhoForm):
         help_text="Empty: the one that the account answers with.",
         widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}),
     )
-    field_order = ("name", "instructions", "account", "model")
+    tools = forms.MultipleChoiceField(
+        label="Tools",
+        required=False,
+        help_text="Turned on in each of its chats.",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"invalid_choice": "That server isn’t connected any more."},
+    )
+    field_order = ("name", "instructions", "account", "model", "tools")
+
+    def __init__(self, *args: Any, servers: Sequence[ToolServer] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["tools"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(server.slug, server.name) for server in servers]
+        if not servers:
+            del self.fields["tools"]
 
     @property
     def models(self) -> Sequence[str]:

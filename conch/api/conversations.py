@@ -23,6 +23,7 @@ from conch.models import Account, Agent, Attempt, Conversation, Line, ToolCall, 
 from conch.money import to_nano
 from conch.tasks.agents import Beginning, accounts_of, beginning
 from conch.tasks.agents import own as own_agent
+from conch.tools import known
 from conch.turns import doors
 from conch.turns.errors import NotHere
 
@@ -121,7 +122,7 @@ def _start(caller: int, said: dict[str, Any], now: datetime) -> dict[str, Any]:
     else:
         model = _model(caller, account, model)
     cap = said.get("spend_cap")
-    told |= {"tools": said["tools"]} if "tools" in said else {}
+    told |= {"tools": _tools(caller, said["tools"])} if "tools" in said else {}
     made = Conversation.objects.create(
         person_id=caller,
         account=account,
@@ -149,6 +150,15 @@ def _with_agent(caller: int, agent: Agent, account: str, model: str) -> Beginnin
     return how
 
 
+def _tools(caller: int, names: list[str]) -> list[str]:
+    """The slugs of tool servers, each once. Raises Problem for one that the caller hasn't connected."""
+    there = known(caller, names)
+    for slug in names:
+        if slug not in there:
+            raise Problem(422, f"There is no tool server {slug!r}.", code="no_tool_server")
+    return there
+
+
 def _model(caller: int, slug: str, wanted: str) -> str:
     """The model of a chat with that account: the one asked for, else the account's default. Raises Problem."""
     if slug == LOCAL:
@@ -162,6 +172,7 @@ def _model(caller: int, slug: str, wanted: str) -> str:
 def _checked(caller: int, conversation_id: int, said: dict[str, Any]) -> tuple[str, str]:
     """The account and model that the change comes to, before any of it is written."""
     chat = own(caller, conversation_id)
+    _tools(caller, said.get("tools", []))
     if "account" not in said and "model" not in said:
         return chat.account, chat.model
     account = said.get("account") or chat.account
@@ -173,7 +184,7 @@ def _change(caller: int, conversation_id: int, said: dict[str, Any]) -> None:
     if said.get("title"):
         changed |= {"title": said["title"], "titled": True}
     if "tools" in said:
-        changed["tools"] = said["tools"]
+        changed["tools"] = _tools(caller, said["tools"])
     if changed:
         Conversation.objects.filter(pk=conversation_id, person_id=caller).update(**changed)
 

@@ -1,5 +1,6 @@
 """What a page of a chat shows, whole or in parts: the same templates either way, in a fixed number of queries."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -8,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from conch.chat import sidebar
 from conch.chat.composing import Composer, composer_for
+from conch.chat.servers import servers_for
 from conch.chat.shown import TURNS_A_PAGE, Names, Rows, ShownTurn, names_of, present, read
 from conch.copy.clock import Viewer
 from conch.models import Conversation, Turn
@@ -159,7 +161,7 @@ def around(
         "reload_in": 3 if running else rest_seconds or (20 if resting else None),
         "have": rows.last or 0,
         "since": viewer.now.isoformat(),
-        **shell_of(chat.person_id, chat.account, chat.pk, viewer, q=q, hidden=hidden),
+        **shell_of(chat.person_id, chat.account, chat.pk, viewer, q=q, hidden=hidden, tools=chat.tools),
     }
 
 
@@ -172,10 +174,12 @@ def shell_of(
     model: str = "",
     q: str = "",
     hidden: bool = False,
+    tools: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The sidebar and the box, of a chat or of a new one."""
     composer: Composer = composer_for(person_id, account, conversation_id, viewer, model=model)
-    return {"composer": composer, **sidebar.listed(person_id, viewer, q, within=None if hidden else conversation_id)}
+    listed = sidebar.listed(person_id, viewer, q, within=None if hidden else conversation_id)
+    return {"composer": composer, "servers": servers_for(person_id, tools), **listed}
 
 
 def turn_parts(turn: Turn, names: Names, viewer: Viewer) -> tuple[ShownTurn, Rows]:

@@ -54,8 +54,13 @@ def new_chat(request: HttpRequest) -> dict[str, Any]:
         "replaced": how.replaced,
         "local": local_models.facts(local_models.setup()),
         "key": new_key(),
-        **shell_of(person.pk, how.account, None, viewer(request), model=how.model),
+        **shell_of(person.pk, how.account, None, viewer(request), model=how.model, tools=_tools(request, agent)),
     }
+
+
+def _tools(request: HttpRequest, agent: Agent | None) -> list[str]:
+    """What was chosen in a box that couldn't be sent, else the agent's."""
+    return request.POST.getlist("tools") if "tools" in request.POST else agent.tools if agent is not None else []
 
 
 def _agent(request: HttpRequest, named: str) -> Agent | None:
@@ -109,7 +114,7 @@ def chats(request: HttpRequest) -> HttpResponse:
 def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """What has changed in a chat since its page was shown: `have` its last turn, `live` the one it watches, `since`.
 
-    The same stamp (`v`): nothing has.
+    The same stamp (`v`): nothing has. A tab that is `hidden` looks too, and nobody has read what it is told.
     """
     found = _own(request, conversation_id)
     try:
@@ -120,10 +125,12 @@ def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
         raise Http404
     soon = _number(request, "soon") or 0
     have, live = _number(request, "have") or 0, _number(request, "live")
+    hidden = "hidden" in request.GET
+    if found.unread and not hidden:
+        Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
     if request.GET.get("v") == stamp_of(found) and not soon:
         return HttpResponse(status=204)
-    context = news(found, viewer(request), have=have, live=live, since=since, soon=soon)
-    Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
+    context = news(found, viewer(request), have=have, live=live, since=since, soon=soon, hidden=hidden)
     return render(request, "chat/_changes.html", context)
 
 

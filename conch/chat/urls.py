@@ -15,6 +15,7 @@ urlpatterns = [
     path("c/<int:conversation_id>/switch-back", views.switch_back, name="switch-back"),
     path("c/<int:conversation_id>/carry-on", views.carry_on, name="carry-on"),
     path("c/<int:conversation_id>/account", views.account, name="account"),
+    path("c/<int:conversation_id>/tools", views.tools, name="tools"),
     path("c/<int:conversation_id>/cap", views.cap, name="cap"),
     path("c/<int:conversation_id>/title", views.title, name="title"),
     path("c/<int:conversation_id>/delete", views.delete, name="delete"),

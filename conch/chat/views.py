@@ -20,6 +20,7 @@ from conch.engines.base import Image
 from conch.models import Conversation, Turn
 from conch.tasks.agents import accounts_of, beginning
 from conch.tasks.agents import own as own_agent
+from conch.tools import known as known_servers
 from conch.turns import doors
 from conch.turns.accept import checked
 from conch.turns.errors import NotHere, NotNow, TooMuch
@@ -39,29 +40,34 @@ async def begin(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("key", "")[:100] or new_key()
     given = {name: request.POST.get(name, "")[:200] for name in ("account", "model", "agent")}
     temporary = request.POST.get("temporary") == "on"
-    chat_id = await step(_make, person.pk, key, **given, temporary=temporary)
+    # The box names its tools whenever it shows any to choose from, an empty name beside them; else the agent's count.
+    chosen = request.POST.getlist("tools") if "tools" in request.POST else None
+    chat_id = await step(_make, person.pk, key, **given, temporary=temporary, tools=chosen)
     await doors.send(person.pk, chat_id, text, images=images, key=key)
     if wants_parts(request):
         return HttpResponse(headers={"HX-Redirect": f"/c/{chat_id}"})
     return redirect(f"/c/{chat_id}")
 
 
-def _make(person_id: int, key: str, *, account: str, model: str, agent: str, temporary: bool) -> int:
-    """A chat with that account and agent, or the default; the one that this key has made already.
+def _make(
+    person_id: int, key: str, *, account: str, model: str, agent: str, temporary: bool, tools: list[str] | None
+) -> int:
+    """A chat with that account, agent and tools, or the default; the one that this key has made already.
 
     Raises NotNow where the agent's account is gone or signed out: the message stays in the composer (R36).
     """
     made = Conversation.objects.filter(person_id=person_id, begun_key=key).first()
     if made is not None:
         return made.pk
-    known, named = accounts_of(person_id), own_agent(person_id, int(agent) if agent.isdecimal() else None)
-    account = account if named is not None or account == LOCAL or known.find(account) else ""
-    how = beginning(known, named, account, model if account else "")
+    accounts, named = accounts_of(person_id), own_agent(person_id, int(agent) if agent.isdecimal() else None)
+    account = account if named is not None or account == LOCAL or accounts.find(account) else ""
+    how = beginning(accounts, named, account, model if account else "")
     if named is not None and how.trouble:
         raise NotNow("no_account", f"{how.trouble} Nothing was sent.")
     now = timezone.now()
+    columns = how.columns() | ({} if tools is None else {"tools": known_servers(person_id, tools)})
     return Conversation.objects.create(
-        person_id=person_id, begun_key=key, created_at=now, updated_at=now, temporary=temporary, **how.columns()
+        person_id=person_id, begun_key=key, created_at=now, updated_at=now, temporary=temporary, **columns
     ).pk
 
 
@@ -203,6 +209,21 @@ async def account(request: HttpRequest, conversation_id: int) -> HttpResponse:
     model = request.POST.get("model", "")[:200] or known[slug]
     await doors.choose(person.pk, conversation_id, slug, model)
     return await changed(request, conversation_id, focus=False, say="Saved.", soon=LOOKS)
+
+
+@require_POST
+@told
+async def tools(request: HttpRequest, conversation_id: int) -> HttpResponse:
+    """The tool servers that this chat has from now on: those named, and no others."""
+    person = person_of(request)
+    await step(_turn_on, person.pk, conversation_id, request.POST.getlist("tools"))
+    await doors.asked_again(person.pk)
+    return await changed(request, conversation_id, focus=False, say="Saved.", soon=LOOKS)
+
+
+def _turn_on(person_id: int, conversation_id: int, names: list[str]) -> None:
+    chat = own(person_id, conversation_id)
+    Conversation.objects.filter(pk=chat.pk).update(tools=known_servers(person_id, names))
 
 
 @require_POST

@@ -1,6 +1,6 @@
 """What is said of MCP servers and their tools: why one can't be reached, what came of a call. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -55,11 +55,10 @@ def offers(tools: int, *, always: int, never: int) -> str:
         return "No tools"
     count = "One tool" if tools == 1 else f"{tools:,} tools"
     said = [f"{number:,} {word}" for number, word in ((always, "always"), (never, "never")) if number]
-    return f"{count}: {', '.join(said)}, the rest ask" if said and always + never < tools else _all_alike(count, said)
-
-
-def _all_alike(count: str, said: list[str]) -> str:
-    return f"{count}: {', '.join(said)}" if said else f"{count}, which ask first"
+    if not said:
+        return f"{count}, which {'asks' if tools == 1 else 'ask'} first"
+    rest = ", the rest ask" if always + never < tools else ""
+    return f"{count}: {', '.join(said)}{rest}"
 
 
 def listed(at: datetime | None, viewer: Viewer) -> str:
@@ -82,15 +81,18 @@ def _count(tools: int) -> str:
     return "no tools" if not tools else "one tool" if tools == 1 else f"{tools:,} tools"
 
 
+def turned_on(names: Sequence[str]) -> str:
+    """What the button of a chat's tools says."""
+    return f"Tools: {', '.join(names)}" if names else "Tools: none"
+
+
 def removing(*, chats: int, agents: int) -> list[str]:
     """What removing a server means."""
     said = ["Its tools are gone from every chat, and what you allowed them is forgotten."]
     if chats:
-        said.append(
-            f"{'One chat has' if chats == 1 else f'{chats:,} chats have'} it turned on, and goes on without it."
-        )
+        said.append(f"{'One chat has' if chats == 1 else f'{chats:,} chats have'} it turned on: it is off there, too.")
     if agents:
-        said.append(f"{'One agent has' if agents == 1 else f'{agents:,} agents have'} it, and goes on without it.")
+        said.append(f"{'One agent has' if agents == 1 else f'{agents:,} agents have'} it: it is off there, too.")
     return [*said, "What its tools said in chats stays there."]
 
 

@@ -10,8 +10,8 @@ from conch.models.people import Person
 class ToolServer(models.Model):
     """One MCP server: a program started here ("stdio"), or an address ("http").
 
-    A removed one stays as a row with `removed_at`: chats name it by its slug, which is never given to another server of
-    the same person and counts again when that same server is back.
+    A removed one stays as a row with `removed_at`: its slug is never given to another server of the same person, and
+    that same server has it again once it is back.
     """
 
     class Kind(models.TextChoices):

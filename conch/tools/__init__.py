@@ -4,6 +4,6 @@ A turn uses only what stands here. A tool's outcome is data: it is shown as such
 """
 
 from conch.tools.calling import Outcome, call
-from conch.tools.offers import Offered, allow_always, offered
+from conch.tools.offers import Offered, allow_always, connected, known, offered
 
-__all__ = ["Offered", "Outcome", "allow_always", "call", "offered"]
+__all__ = ["Offered", "Outcome", "allow_always", "call", "connected", "known", "offered"]

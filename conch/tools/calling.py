@@ -8,16 +8,20 @@ from importlib import import_module
 from time import monotonic
 from typing import Any
 
+from django.utils import timezone
+
 from conch.copy import tools as copy
-from conch.db import look
+from conch.db import look, step
 from conch.engines.wire_text import clean
 from conch.tools import sessions
 from conch.tools.launches import Launch, launch_for_call
 from conch.tools.offers import Offered
+from conch.tools.servers import keep_trouble
 from conch.tools.trouble import ToolTrouble
 
 LONGEST = 100_000  # characters of an outcome
 AT_LEAST = 1.0  # seconds; less is no time to call anything
+NOT_ITS_OWN = {"busy"}  # trouble that says nothing of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,23 @@ async def call(person_id: int, offered: Offered, arguments: Mapping[str, Any], *
     began = monotonic()
     try:
         launch = await look(launch_for_call, person_id, offered.server, offered.tool)
-        said, failed = await _answered(launch, offered, arguments, max(seconds, AT_LEAST))
+        said, failed = await _told(launch, offered, arguments, max(seconds, AT_LEAST))
     except ToolTrouble as trouble:
         said, failed = copy.call_failed(trouble.as_kept(), sent=trouble.sent), True
     return Outcome(_bounded(said), failed, monotonic() - began)
+
+
+async def _told(launch: Launch, offered: Offered, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:
+    """The same, and Settings says from now on whether the server can be reached. Raises ToolTrouble."""
+    try:
+        answer = await _answered(launch, offered, arguments, seconds)
+    except ToolTrouble as trouble:
+        if not trouble.sent and trouble.code not in NOT_ITS_OWN:
+            await step(keep_trouble, launch.server, trouble.as_kept(), timezone.now())
+        raise
+    if launch.troubled:
+        await step(keep_trouble, launch.server, {}, timezone.now())
+    return answer
 
 
 async def _answered(launch: Launch, offered: Offered, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:

@@ -15,15 +15,18 @@ class Launch:
     """One server as it is spoken to. `secrets`: what goes into its environment, or its headers; never in a repr.
 
     `key` tells whether an open session is of this very server, as it is set up now. `public_only`: only addresses of
-    the internet may be connected to.
+    the internet may be connected to. `troubled`: it couldn't be reached at the last try.
+    `server`: the row's id, 0 before it has one.
     """
 
     key: str
+    server: int
     kind: str
     command: tuple[str, ...] = ()
     url: str = ""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     public_only: bool = True
+    troubled: bool = False
 
 
 def launch_of(server: ToolServer) -> Launch:
@@ -38,11 +41,13 @@ def launch_of(server: ToolServer) -> Launch:
     told = json.dumps([server.pk, server.kind, server.command, server.url, sealed])
     return Launch(
         key=sha256(told.encode()).hexdigest(),
+        server=server.pk or 0,
         kind=server.kind,
         command=tuple(server.command),
         url=server.url,
         secrets=opened(sealed),
         public_only=not server.person.is_owner,
+        troubled=bool(server.trouble),
     )
 
 

@@ -53,6 +53,18 @@ def offered(person_id: int, names: Sequence[str]) -> tuple[Offered, ...]:
     return tuple(reversed(once.values()))[:MOST_OFFERED]
 
 
+def connected(person_id: int) -> list[ToolServer]:
+    """The person's servers by name, without what they list, which may be long."""
+    mine = ToolServer.objects.filter(person_id=person_id, removed_at=None)
+    return sorted(mine.only("slug", "name", "trouble"), key=lambda server: (server.name.casefold(), server.pk))
+
+
+def known(person_id: int, names: Iterable[str]) -> list[str]:
+    """Those of these slugs that are servers of the person's, each once, in their order."""
+    there = set(ToolServer.objects.filter(person_id=person_id, removed_at=None).values_list("slug", flat=True))
+    return [slug for slug in dict.fromkeys(names) if slug in there]
+
+
 def allow_always(person_id: int, server: str, tool: str) -> None:
     """The person's *Always*: this tool, as it is now, runs without asking from now on."""
     row = ToolServer.objects.filter(person_id=person_id, slug=server, removed_at=None).first()

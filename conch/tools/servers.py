@@ -13,7 +13,7 @@ from django.utils.text import slugify
 
 from conch.accounts import addresses
 from conch.db import look, step
-from conch.models import Person, ToolPermission, ToolServer
+from conch.models import Agent, Conversation, Person, ToolPermission, ToolServer
 from conch.tools.launches import launch_of, sealed
 from conch.tools.listing import Listing, listing_of
 from conch.tools.offers import ASK, permit
@@ -102,7 +102,11 @@ def permit_all(server: ToolServer, said: Mapping[str, str]) -> None:
 
 
 def remove(server: ToolServer, now: datetime) -> None:
-    """Forget its secrets, its tools and what was allowed; the slug stays its own."""
+    """Turn it off everywhere, forget its secrets, its tools and what was allowed; the slug stays its own."""
+    for kept in (Conversation, Agent):
+        for pk, tools in kept.objects.filter(person_id=server.person_id).exclude(tools=[]).values_list("pk", "tools"):
+            if server.slug in tools:
+                kept.objects.filter(pk=pk).update(tools=[slug for slug in tools if slug != server.slug])
     server.permissions.all().delete()
     forgotten = {"sealed_environment": "", "sealed_headers": "", "tools": [], "trouble": {}, "left_out": 0}
     ToolServer.objects.filter(pk=server.pk).update(removed_at=now, **forgotten)

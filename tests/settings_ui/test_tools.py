@@ -236,10 +236,12 @@ def test_removing_it_forgets_its_secrets_and_what_was_allowed_and_keeps_its_slug
     signed_in.post("/settings/tools/notes/remove")
 
     server.refresh_from_db()
-    assert "One chat has it turned on, and goes on without it." in asked
-    assert "One agent has it, and goes on without it." in asked
+    assert "One chat has it turned on: it is off there, too." in asked
+    assert "One agent has it: it is off there, too." in asked
     assert (server.sealed_headers, server.tools) == ("", [])
     assert server.removed_at is not None
+    assert Conversation.objects.get().tools == []
+    assert Agent.objects.get().tools == ["other"]
     assert not ToolPermission.objects.exists()
     assert "Notes" not in said(signed_in.get("/settings/tools")).replace("Notes is removed", "")
 

@@ -177,3 +177,19 @@ async def test_a_server_that_forgot_its_session_is_asked_in_a_new_one_and_the_ca
         told = await call(owner, books, "year", title="Emma")
 
     assert (told.text, told.failed) == ("1815", False)
+
+
+async def test_a_call_that_finds_its_server_gone_says_so_in_settings_until_one_finds_it_there(owner):
+    with library() as url:
+        books = await look(server_of, owner, "Library", url=url)
+        port = url.split(":")[2].split("/")[0]
+    lost = await call(owner, books, "year", title="Emma")
+    await look(books.refresh_from_db)
+    trouble = books.trouble
+    with library(PORT=port):
+        found = await call(owner, books, "year", title="Emma")
+    await look(books.refresh_from_db)
+
+    assert (lost.text, lost.failed) == ("It can’t be reached. This call didn’t run.", True)
+    assert trouble == {"code": "unreachable"}
+    assert (found.text, books.trouble) == ("1815", {})
