@@ -18,13 +18,17 @@ PAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A button's words, where it goes, and what it sends along; a `link` only opens a page, `picks` the picker."""
+    """A button's words, where it goes, and what it sends along; a `link` only opens a page, `picks` the picker.
+
+    `adds`: it sends a message, whose turn comes to the end of the chat.
+    """
 
     label: str
     url: str
     fields: tuple[tuple[str, str], ...] = ()
     link: bool = False
     picks: bool = False
+    adds: bool = False
 
 
 def press(button: Button, conversation_id: int, turn_id: int | None) -> Press:
@@ -34,7 +38,8 @@ def press(button: Button, conversation_id: int, turn_id: int | None) -> Press:
         return Press(button.label, reverse(TURN_ACTIONS[button.act], args=[turn_id]), fields)
     if button.act in CHAT_ACTIONS:
         fields = (("cap", button.amount),) if button.amount else ()
-        return Press(button.label, reverse(CHAT_ACTIONS[button.act], args=[conversation_id]), fields)
+        address = reverse(CHAT_ACTIONS[button.act], args=[conversation_id])
+        return Press(button.label, address, fields, adds=button.act == "continue")
     if button.act == "pick":
         return Press(button.label, "", picks=True)
     if button.act == "sign_in" and button.account:
