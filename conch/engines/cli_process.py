@@ -121,8 +121,9 @@ class CliProcess:
         with suppress(BrokenPipeError):
             await self._pipes.write(json.dumps(message, ensure_ascii=True).encode() + b"\n")
 
-    async def next_line(self, within: float = SILENCE) -> dict[str, Any] | None:
+    async def next_line(self, within: float | None = None) -> dict[str, Any] | None:
         """The next JSON object that it says; None once it has ended. Raises EngineFault for silence and rubbish."""
+        within = SILENCE if within is None else within
         try:
             async with asyncio.timeout(within):
                 return await self._next()
