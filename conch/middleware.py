@@ -242,6 +242,16 @@ class SignInRequired(_InlineView, MiddlewareMixin):
         return HttpResponseRedirect(f"{reverse('signin')}?next={quote(request.get_full_path())}")
 
 
+class NotAPage(_Inline, MiddlewareMixin):
+    """Somebody who opens the address of a form (a reload, a bookmark) reads so, instead of an empty page."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Give the refusal words."""
+        if response.status_code == 405 and not response.content and not request.path_info.startswith(API):
+            response.content = render_to_string("405.html")
+        return response
+
+
 class PersonTimeZone(MiddlewareMixin):
     """Times on pages are in the person's zone. The browser's is taken where the person has none yet."""
 

@@ -41,6 +41,7 @@ MIDDLEWARE = [
     "conch.middleware.CSPMiddleware",
     "conch.middleware.SessionMiddleware",
     "conch.middleware.CommonMiddleware",
+    "conch.middleware.NotAPage",
     "conch.middleware.CsrfViewMiddleware",
     "conch.middleware.AuthenticationMiddleware",
     "conch.middleware.SignInRequired",

@@ -51,7 +51,7 @@ def room_of(account: Account, viewer: Viewer) -> Room:
     if refusal is not None and not tag and (refusal.kind == Refusal.Kind.BLOCKED or not full):
         return Room(0.0, "none", *_refused(refusal), facts=_facts(_until(refusal, viewer), model))
     if window is None or window.used_percent is None:
-        return Room(None, "", tag, kind, _facts(_key_facts(account), model))
+        return Room(None, "", tag, kind, _facts(key_facts(account), model))
     left = max(0.0, 100 - window.used_percent)
     level = "none" if left <= 0 else "low" if left <= 10 else ""
     if not tag and level:
@@ -75,7 +75,8 @@ def _until(refusal: Refusal, viewer: Viewer) -> str:
     return f"Refused for a limit, tried again {moment(refusal.retry_at, viewer)}"
 
 
-def _key_facts(account: Account) -> str:
+def key_facts(account: Account) -> str:
+    """What is left of a key's cap at its provider, or its own limit here; "" where neither is known."""
     if account.key_left_nano is not None and account.key_cap_nano is not None:
         return f"{shown(from_nano(account.key_left_nano))} of {shown(from_nano(account.key_cap_nano))} left of its cap"
     return f"Own limit {shown(from_nano(account.own_limit_nano))} a month" if account.own_limit_nano else ""

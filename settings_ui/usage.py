@@ -17,6 +17,7 @@ from conch.ledger import month_end, month_of
 from conch.models import Account, Window
 from conch.money import from_nano, shown
 from settings_ui import plots, spending
+from settings_ui.account_words import key_facts
 from settings_ui.pace import pace
 from settings_ui.viewing import HttpRequest, Visit, page, visit
 
@@ -143,6 +144,7 @@ def windows(here: Visit) -> list[dict[str, Any]]:
             "whose": account.whose,
             "engine": account.engine,
             "slug": account.slug,
+            "key": key_facts(account),
             "windows": [
                 window_row(window, here.viewer) | past(samples.get((account.pk, window.name), []), since, here.viewer)
                 for window in account.windows.all()

@@ -157,3 +157,10 @@ def test_queries_do_not_grow_with_rows(signed_in):
         window(make_account(signed_in.person, slug=f"codex-{number}"), 10, now)
 
     assert asked() == few
+
+
+def test_a_key_with_a_cap_shows_what_is_left_of_it_beside_the_windows_of_plans(signed_in):
+    """Never "doesn't say" where the provider did say."""
+    capped = {"key_cap_nano": 5 * 10**9, "key_left_nano": 4 * 10**8}
+    make_account(signed_in.person, "openrouter", **capped)
+    assert "$0.40 of $5.00 left of its cap." in text_of(signed_in.get("/settings/usage"))
