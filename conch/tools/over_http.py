@@ -21,6 +21,7 @@ from conch.tools.launches import Launch
 from conch.tools.trouble import ToolTrouble
 
 LARGEST = 8 * 1024 * 1024  # bytes of one answer
+MOST_EVENTS = 5000  # of one answer: notices of progress, and then what it is
 MOST_RESUMED = 20  # answers that broke off and were taken up again, in one session
 TIMES = httpx2.Timeout(300.0, connect=10.0, write=30.0, pool=10.0)
 
@@ -96,6 +97,7 @@ class _Cleaned(httpx2.AsyncByteStream):
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
+        self._events = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left, part = LARGEST, bytearray()
@@ -106,11 +108,17 @@ class _Cleaned(httpx2.AsyncByteStream):
             whole, newline, rest = chunk.rpartition(b"\n")
             if newline:
                 part += whole
-                yield b"".join(_clean(line) + newline for line in part.split(newline))
+                yield b"".join(self._cleaned(line) + newline for line in part.split(newline))
                 part.clear()
             part += rest
         if part:
-            yield bytes(_clean(part))
+            yield bytes(self._cleaned(part))
+
+    def _cleaned(self, line: bytes | bytearray) -> bytes | bytearray:
+        self._events += line.startswith(b"data:")
+        if self._events > MOST_EVENTS:
+            raise ToolTrouble("too_much", sent=True)
+        return _clean(line)
 
     async def aclose(self) -> None:
         await self._response.aclose()
