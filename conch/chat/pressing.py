@@ -31,10 +31,11 @@ class Press:
     adds: bool = False
 
 
-def press(button: Button, conversation_id: int, turn_id: int | None) -> Press:
-    """Where that button goes, on a line of that turn."""
+def press(button: Button, conversation_id: int, turn_id: int | None, run: int | None = None) -> Press:
+    """Where that button goes, on a line of that turn; `run`: the one that the line speaks of."""
     if button.act in TURN_ACTIONS:
         fields = (("account", button.account),) if button.account else ()
+        fields += (("run", str(run)),) if run is not None else ()
         return Press(button.label, reverse(TURN_ACTIONS[button.act], args=[turn_id]), fields)
     if button.act in CHAT_ACTIONS:
         fields = (("cap", button.amount),) if button.amount else ()

@@ -74,6 +74,7 @@ class ShownTurn:
     """One message and what answers it. `watched`: this page follows its stream; `edited`: it has earlier versions."""
 
     id: int
+    run: int
     conversation: int
     state: str
     text: SafeString
@@ -227,7 +228,7 @@ def _turn(
 ) -> ShownTurn:
     first = not rows.unfinished or turn.pk <= rows.unfinished[0][0]
     watched = turn.state == Turn.State.RUNNING or (turn.state == Turn.State.QUEUED and first)
-    lines = [_line(conversation, line, rows, viewer) for line in _said(rows.lines.get(turn.pk, ()))]
+    lines = [_line(conversation, line, turn.run, rows, viewer) for line in _said(rows.lines.get(turn.pk, ()))]
     after = tuple(line for line, kind in lines if kind in AFTER_THE_ANSWER)
     before = tuple(line for line, kind in lines if kind not in AFTER_THE_ANSWER)
     if focus and before:
@@ -235,6 +236,7 @@ def _turn(
     by = names.by(turn.account, turn.model)
     return ShownTurn(
         id=turn.pk,
+        run=turn.run,
         conversation=conversation.pk,
         state=turn.state,
         text=mark_safe(markdown.visible(turn.text)),  # noqa: S308  visible() escapes
@@ -270,12 +272,12 @@ def _said(lines: Iterable[Line]) -> Iterable[Line]:
     return [line for line in lines if not (folded and line.kind == "limit.back")]
 
 
-def _line(conversation: Conversation, line: Line, rows: Rows, viewer: Viewer) -> tuple[ShownLine, str]:
+def _line(conversation: Conversation, line: Line, run: int, rows: Rows, viewer: Viewer) -> tuple[ShownLine, str]:
     said = line_said(line.kind, line.data, viewer)
     buttons = said.buttons
     if line.kind in {"limit.routed", "limit.back"} and not _acts(conversation, line, rows, viewer):
         buttons = ()
-    presses = tuple(press(button, conversation.pk, line.turn_id) for button in buttons)
+    presses = tuple(press(button, conversation.pk, line.turn_id, run) for button in buttons)
     return ShownLine(f"line-{line.pk}", said, presses), line.kind
 
 
@@ -301,7 +303,7 @@ def _problem(turn: Turn, by: By | None, viewer: Viewer) -> ShownLine | None:
         said = _stopped(turn)
     if said is None:
         return None
-    presses = tuple(press(button, turn.conversation_id, turn.pk) for button in said.buttons)
+    presses = tuple(press(button, turn.conversation_id, turn.pk, turn.run) for button in said.buttons)
     return ShownLine(f"problem-{turn.pk}", said, presses)
 
 

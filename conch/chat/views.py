@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 from conch.accounts.defaults import LOCAL, connected, local_model
 from conch.chat.answers import changed, person_of, told, viewer, wants_parts
 from conch.chat.files import message
+from conch.chat.page import AT_REST, new_key, own, own_turn
 from conch.chat.page import changes as changes_of
-from conch.chat.page import new_key, own, own_turn
 from conch.copy.calls import ALWAYS, NO, ONCE
 from conch.db import look, step, step_now
 from conch.engines.base import Image
@@ -108,6 +108,17 @@ async def _chat_of(request: HttpRequest, turn_id: int) -> int:
     return turn.conversation_id
 
 
+async def _chat_and_whether_it_stands(request: HttpRequest, turn_id: int) -> tuple[int, bool]:
+    """The turn's chat, and whether what was pressed still speaks of it: another tab may have pressed before.
+
+    Pressed again there, it would be answered, and paid for, a second time.
+    """
+    turn = await look(own_turn, person_of(request).pk, turn_id)
+    run = request.POST.get("run", "")
+    stands = turn.state in AT_REST or not run.isdecimal() or int(run) == turn.run
+    return turn.conversation_id, stands
+
+
 @require_POST
 @told
 async def stop(request: HttpRequest, turn_id: int) -> HttpResponse:
@@ -133,8 +144,9 @@ async def cancel(request: HttpRequest, turn_id: int) -> HttpResponse:
 @told
 async def retry(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Answer anew, or ask the route of a waiting turn again."""
-    chat_id = await _chat_of(request, turn_id)
-    await doors.retry(person_of(request).pk, turn_id)
+    chat_id, stands = await _chat_and_whether_it_stands(request, turn_id)
+    if stands:
+        await doors.retry(person_of(request).pk, turn_id)
     return await changed(request, chat_id, turn=turn_id, soon=LOOKS)
 
 
@@ -142,8 +154,9 @@ async def retry(request: HttpRequest, turn_id: int) -> HttpResponse:
 @told
 async def answer_with(request: HttpRequest, turn_id: int) -> HttpResponse:
     """That account answers this message; for a key, a yes for this message alone (R27)."""
-    chat_id = await _chat_of(request, turn_id)
-    await doors.answer_with(person_of(request).pk, turn_id, request.POST.get("account", ""))
+    chat_id, stands = await _chat_and_whether_it_stands(request, turn_id)
+    if stands:
+        await doors.answer_with(person_of(request).pk, turn_id, request.POST.get("account", ""))
     return await changed(request, chat_id, turn=turn_id)
 
 

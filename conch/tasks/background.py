@@ -119,7 +119,9 @@ def _shown(turn: Turn, line: Line | None, step: str, names: Names, viewer: Viewe
         now="" if said else copy.doing(turn.state, by.label if by else "", step, turn.answer, turn.started_at, viewer),
         at=turn.ended_at or turn.created_at,
         said=said,
-        presses=tuple(press(button, turn.conversation_id, turn.pk) for button in buttons if button.act != "cancel"),
+        presses=tuple(
+            press(button, turn.conversation_id, turn.pk, turn.run) for button in buttons if button.act != "cancel"
+        ),
         unread=turn.state not in UNFINISHED and unread.get(turn.conversation_id, False),
         stops=turn.state in UNFINISHED,
     )
