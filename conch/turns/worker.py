@@ -15,6 +15,7 @@ from conch.db import look, step
 from conch.models import Account
 from conch.turns import recovery, temporary, waiting
 from conch.turns.clock import SYSTEM, Clock
+from conch.turns.live import live_of
 from conch.turns.run import start
 
 logger = logging.getLogger("conch.worker")
@@ -22,6 +23,9 @@ logger = logging.getLogger("conch.worker")
 LOOK_SECONDS = 1.0
 SWEEP_SECONDS = 10.0
 METER_SECONDS = 20.0
+# A clock that went on by so much more or less than time did has jumped: set anew, or the machine slept. Whoever lives
+# renews its leases within the second figure; before that nobody is taken for dead by them.
+JUMP_SECONDS, RENEWED_SECONDS = 5.0, 6.0
 
 _woken: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}
 
@@ -40,10 +44,12 @@ async def work(
     loop = asyncio.get_running_loop()
     event = _woken[loop] = asyncio.Event()
     meters_beside = loop.create_task(_keep_meters(clock), name="meters")
-    swept = 0.0
+    swept, even = 0.0, Even(clock, loop.time)
     try:
         while not stop.is_set():
             event.clear()
+            if even.jumped() and swept:
+                swept = loop.time() - SWEEP_SECONDS + RENEWED_SECONDS
             if loop.time() - swept >= SWEEP_SECONDS or not swept:
                 swept = loop.time()
                 await _round(sweep, clock)
@@ -53,6 +59,26 @@ async def work(
     finally:
         _woken.pop(loop, None)
         meters_beside.cancel()
+
+
+class Even:
+    """Whether the clock goes on as time does, from one look to the next. `steady`: seconds that nobody sets."""
+
+    def __init__(self, clock: Clock, steady: Callable[[], float]) -> None:
+        self._clock, self._steady = clock, steady
+        self._ahead = self._difference()
+
+    def _difference(self) -> float:
+        return self._clock.now().timestamp() - self._steady()
+
+    def jumped(self) -> bool:
+        """Whether the clock was set, or the machine slept, since the last look."""
+        before, self._ahead = self._ahead, self._difference()
+        jump = self._ahead - before
+        if abs(jump) < JUMP_SECONDS:
+            return False
+        logger.warning("the clock of this machine jumped by %.0f seconds", jump)
+        return True
 
 
 async def _round(what: Callable[[Clock], Awaitable[None]], clock: Clock) -> None:
@@ -81,6 +107,8 @@ async def sweep(clock: Clock = SYSTEM) -> None:
     """End the turns whose process is gone, run what waited behind them, settle what they held; forget what is over."""
     await step(waiting.mend_clock, clock.now())
     for turn_id in await look(recovery.lapsed, clock.now()):
+        if live_of(turn_id) is not None:
+            continue  # it runs here: this process stood still, or its clock didn't
         following = await step(recovery.interrupt, turn_id, clock.now())
         if following is not None:
             start(following, clock=clock)

@@ -1,7 +1,7 @@
 """What the soak does inside its Conch's database: people and accounts before, and everything that is there after.
 
-Run as a process of its own, with the environment of that Conch: `python -m tests.soak.inside prepare|dump`, JSON in and
-out on one line.
+Run as a process of its own, with the environment of that Conch: `python -m tests.soak.inside prepare|plan|dump`, JSON
+in and out on one line.
 """
 
 import json
@@ -15,7 +15,7 @@ PLANS = {"codex"}
 def main():
     django.setup()
     order = json.loads(sys.stdin.readline())
-    sys.stdout.write(json.dumps({"prepare": prepare, "dump": dump}[sys.argv[1]](**order)) + "\n")
+    sys.stdout.write(json.dumps({"prepare": prepare, "plan": plan, "dump": dump}[sys.argv[1]](**order)) + "\n")
 
 
 def prepare(accounts, budget=None):
@@ -44,6 +44,40 @@ def prepare(accounts, budget=None):
             **given,
         )
     return {"token": tokens.make(owner, "soak", now)}
+
+
+def plan(at, waiting, routines, expired):
+    """Turns that wait for each account until then, routines that are due then, temporary chats that are over."""
+    from datetime import datetime, timedelta
+
+    from django.utils import timezone
+
+    from conch.models import Account, Conversation, Person, Routine, Turn, TurnEvent
+
+    owner, now, at = Person.objects.get(), timezone.now(), datetime.fromisoformat(at)
+
+    def chat(account, **fields):
+        fields = {"created_at": now, "updated_at": now} | fields
+        return Conversation.objects.create(person=owner, account=account, **fields)
+
+    for account in Account.objects.values_list("slug", flat=True):
+        for number in range(waiting):
+            turn = Turn.objects.create(
+                conversation=chat(account), text=f"waited {account} {number}", state="waiting", waits_for=account,
+                wake_at=at, until=at, waiting_since=now, created_at=now, started_at=now, position=2,
+            )  # fmt: skip
+            TurnEvent.objects.create(turn=turn, run=1, position=1, kind="queued")
+            TurnEvent.objects.create(turn=turn, run=1, position=2, kind="waiting", data={"for": account})
+    for number in range(routines):
+        Routine.objects.create(
+            person=owner, name=f"routine {number}", text=f"routine {number}", account="openai",
+            cron=f"{at.minute} {at.hour} * * *", next_at=at, created_at=now,
+        )  # fmt: skip
+    for _ in range(expired):
+        long_ago = now - timedelta(days=3)
+        old = chat("openai", temporary=True, created_at=long_ago)
+        Turn.objects.create(conversation=old, text="over", state="done", created_at=long_ago, ended_at=long_ago)
+    return {}
 
 
 def dump():

@@ -145,9 +145,10 @@ class Provider:
 class Place:
     """One Conch's folder and database; processes are started on it, and all of them end with it."""
 
-    def __init__(self, folder, *, database="", without="", **environment):
+    def __init__(self, folder, *, database="", without="", begun_by=(), **environment):
         self.folder = Path(folder)
         self.without = without
+        self.begun_by = begun_by or (("-m", "tests.soak.without", without) if without else ("manage.py",))
         self.log = (self.folder / "log").open("ab")
         self.processes = []
         self._nursery = None
@@ -209,8 +210,7 @@ class Place:
         return self._process("worker")
 
     def _process(self, *command):
-        start = ["-m", "tests.soak.without", self.without] if self.without else ["manage.py"]
-        process = Process([*start, *command], self.environment, self.log)
+        process = Process([*self.begun_by, *command], self.environment, self.log)
         self.processes.append(process)
         return process
 

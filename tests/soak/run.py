@@ -59,10 +59,10 @@ class Verdict:
 class Soak:
     """A place with a provider and people at work, ready to be hurt."""
 
-    def __init__(self, folder, *, without="", seed=0, database=""):
+    def __init__(self, folder, *, without="", seed=0, database="", begun_by=(), **environment):
         self.chance = random.Random(seed)
         self.provider = Provider()
-        self.place = Place(folder, without=without, database=database)
+        self.place = Place(folder, without=without, database=database, begun_by=begun_by, **environment)
         self.snapshots = set()
         self.verdict = Verdict()
         self.begun = time.monotonic()
