@@ -45,7 +45,7 @@ def renew(folder: Path, refused: Tokens, base_url: str = "") -> Tokens:
 
     `base_url`: the address, with /backend-api, that the account is asked at, where it isn't ChatGPT's own.
     """
-    with held(_lock_of(folder), fcntl.LOCK_EX):
+    with held(_lock_of(folder), fcntl.LOCK_EX) as lock:
         tokens = read_tokens(folder)
         if tokens.access_token != refused.access_token:
             return tokens  # another process was faster, or the person used the program
@@ -53,7 +53,8 @@ def renew(folder: Path, refused: Tokens, base_url: str = "") -> Tokens:
         if program is None:
             why = programs.look(programs.CODEX).why
             raise SignedOut(f"The sign-in has run out. {why}".strip(), status=401, missing_program=True)
-        _let_it_renew(program, folder, base_url)
+        assert lock is not None
+        _let_it_renew(program, folder, base_url, lock)
         tokens = read_tokens(folder)
     if tokens.access_token == refused.access_token:
         raise SignedOut("the sign-in has run out and couldn't be renewed", status=401)
@@ -66,8 +67,11 @@ def _lock_of(folder: Path) -> Path:
     return locks / f"codex-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
 
 
-def _let_it_renew(program: str, folder: Path, base_url: str) -> None:
-    """Ask the program for the account with a fresh token; whatever it answers, the file says whether it is there."""
+def _let_it_renew(program: str, folder: Path, base_url: str, lock: IO[str]) -> None:
+    """Ask the program for the account with a fresh token; whatever it answers, the file says whether it is there.
+
+    The program holds the lock too: where this process is killed meanwhile, nobody begins before the program has ended.
+    """
     switches = [*SWITCHES, *([f"chatgpt_base_url={json.dumps(base_url)}"] if base_url else [])]
     variables = programs.given("CODEX_CA_CERTIFICATE", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
     environment = programs.scrubbed(program, CODEX_HOME=str(folder), **variables)
@@ -81,6 +85,7 @@ def _let_it_renew(program: str, folder: Path, base_url: str) -> None:
                 cwd=empty,
                 env=environment,
                 start_new_session=True,
+                pass_fds=(lock.fileno(),),
             )
         except OSError as error:
             raise SignedOut("the sign-in has run out, and the Codex program doesn't start", status=401) from error
@@ -129,5 +134,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # whatever it started would keep the lock
     if process.stdout is not None:
         process.stdout.close()
