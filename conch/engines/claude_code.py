@@ -11,7 +11,7 @@ import json
 import subprocess
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ from conch.engines.base import (
     Tool,
     Unreachable,
 )
-from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of
+from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of, windows_fetched_at
 from conch.engines.claude_code_lines import Before, Turn, check_payer
 from conch.engines.cli_process import CliProcess, Folder
 from conch.engines.cli_process_ready import Ready
@@ -46,13 +46,16 @@ from conch.engines.wire_text import clean
 
 STARTED_WITHIN = 60.0  # seconds; cold it takes two, on a busy machine more
 READ_WITHIN = 30.0
+USAGE = {"subtype": "get_usage", "skip_behaviors": True}
 FLAGS = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
     *("--include-partial-messages", "--tools", "", "--strict-mcp-config", "--setting-sources", ""),
     *("--disable-slash-commands", "--no-session-persistence"),
 )
+ONLY_REPLIES = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # asks nothing but for replies: its windows neither
 SWITCHES = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
     # Trying again is the turn's business, and an answer that broke off is never asked for anew unseen (R34).
     "CLAUDE_CODE_MAX_RETRIES": "0",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
@@ -87,6 +90,7 @@ class ClaudeCode:
         self.now = now
         self._open: set[Started] = set()
         self._ready: Ready[Started] = Ready()
+        self._readable: dict[tuple[str, int], bool] = {}  # which sign-ins may read their windows ahead
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
@@ -109,9 +113,22 @@ class ClaudeCode:
                     self._ready.keep(taken, (*request.messages, Message("assistant", process.answer)))
 
     async def read_room(self, access: Access) -> Room | None:
-        """Every window, ahead of a turn; asks no model. None where the sign-in or the version can't say."""
-        async with self._process(access) as process:
-            return await self._usage(process)
+        """Every window, ahead of a turn; asks no model. None where the sign-in or the version can't say.
+
+        A program that asks for nothing but replies says whether this sign-in may read them; only one that may ask for
+        more does, and is started for this alone. Raises EngineError where they couldn't be read.
+        """
+        sign_in = (access.home, credentials_age(access.home))
+        if self._readable.get(sign_in) is None:
+            async with self._process(access) as process:
+                self._readable = {sign_in: await process.may_read_windows()} | self._readable
+        if not self._readable[sign_in]:
+            return None
+        asked_at = self.now()
+        async with self._process(access, only_replies={}) as process:
+            answer = await process.ask(USAGE, READ_WITHIN)
+        await process.ended()  # it writes down when it has fetched them
+        return rooms.usage_as_read(answer, windows_fetched_at(access.home), asked_at, self.now())
 
     async def identify(self, access: Access) -> Identity:
         """Whose plan it is, by the program's own word. Raises SignedOut, Rejected where a key would pay."""
@@ -146,12 +163,18 @@ class ClaudeCode:
         await asyncio.gather(*(process.ended() for process in list(self._open)))
 
     async def _start(
-        self, path: str, access: Access, model: str = "", instructions: str = "", offered: Sequence[Tool] = ()
+        self,
+        path: str,
+        access: Access,
+        model: str = "",
+        instructions: str = "",
+        offered: Sequence[Tool] = (),
+        only_replies: Mapping[str, str] = ONLY_REPLIES,
     ) -> "Started":
         """A program that has said who it is."""
         command = [path, *FLAGS, *tools.flags(offered), "--system-prompt", clean(instructions) or NO_INSTRUCTIONS]
         command += ["--model", model] if model else []
-        process = await Started.start(command, _environment(access, path), Folder())
+        process = await Started.start(command, {**_environment(access, path), **only_replies}, Folder())
         process.offered = offered
         try:
             await process.greet()
@@ -161,10 +184,12 @@ class ClaudeCode:
         return process
 
     @asynccontextmanager
-    async def _process(self, access: Access) -> AsyncGenerator["Started", None]:
+    async def _process(
+        self, access: Access, only_replies: Mapping[str, str] = ONLY_REPLIES
+    ) -> AsyncGenerator["Started", None]:
         """A program for a question that is no turn."""
         path = await asyncio.to_thread(programs.find, self.program)
-        async with self._ended_after(await self._start(path, access)) as process:
+        async with self._ended_after(await self._start(path, access, only_replies=only_replies)) as process:
             _check_account(process.hello, access)
             yield process
 
@@ -194,7 +219,7 @@ class ClaudeCode:
             process.before, process.answer = turn.after, turn.answer
         except Throttled as error:
             if error.accepted:  # the answer broke off: only its windows say whether for a limit
-                await self._raise_if_full(process, request.model, error)
+                await self._raise_if_full(access, request.model, error)
             raise
         except Unreachable as error:
             error.host = error.host or urlsplit(access.base_url or self.official_base_url).hostname or ""
@@ -203,18 +228,12 @@ class ClaudeCode:
             if turn.begun and not turn.ended:  # left to itself for a moment, it might ask once more for what failed
                 process.end(gently=False)
 
-    async def _raise_if_full(self, process: "Started", model: str, error: Throttled) -> None:
-        room = await self._usage(process)
-        full, until = rooms.full_until(room, model, self.now())
-        if full:
-            raise LimitReached(error.said, until=until, room=room, accepted=True, status=429) from error
-
-    async def _usage(self, process: "Started") -> Room | None:
-        try:
-            answer = await process.ask({"subtype": "get_usage", "skip_behaviors": True}, READ_WITHIN)
-        except EngineFault:
-            return None  # an older program doesn't know the question
-        return rooms.usage_room(answer, self.now())
+    async def _raise_if_full(self, access: Access, model: str, error: Throttled) -> None:
+        with suppress(EngineFault, Unreachable, SignedOut):  # then nothing more is known of it
+            room = await self.read_room(access)
+            full, until = rooms.full_until(room, model, self.now())
+            if full:
+                raise LimitReached(error.said, until=until, room=room, accepted=True, status=429) from error
 
 
 class Started(CliProcess):
@@ -255,6 +274,12 @@ class Started(CliProcess):
                     return answer
                 raise EngineFault(str(response.get("error") or "Claude Code didn't answer"), accepted=False)
         raise EngineFault(self.last_words() or "Claude Code ended at its start", accepted=False)
+
+    async def may_read_windows(self) -> bool:
+        """Whether this sign-in has the scope for it, and the program is new enough to know the question."""
+        with suppress(EngineFault):
+            return (await self.ask(USAGE, READ_WITHIN)).get("rate_limits_available") is True
+        return False
 
     async def serve(self, line: Mapping[str, Any], run_tool: tools.RunTool | None = None) -> None:
         """Answer a request of the program's, or its turn would hang: its tools are run, nothing else is allowed."""
@@ -321,7 +346,7 @@ def _auth_status(path: str, environment: Mapping[str, str]) -> Mapping[str, Any]
     try:
         said = subprocess.run(  # noqa: S603 - the program that the person installed
             [path, "auth", "status", "--json"],
-            env=dict(environment),
+            env={**environment, **ONLY_REPLIES},
             cwd=folder.work,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -6,6 +6,7 @@ Tokens are the program's: Conch reads no credentials, only the account's name be
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,29 @@ def home_variables(home: str) -> dict[str, str]:
 
 def account_in(home: str) -> Identity:
     """Whose sign-in that home holds, as far as it is written down; empty where it isn't."""
+    account = _kept(home).get("oauthAccount")
+    if isinstance(account, Mapping):
+        return identity_of(account.get("organizationUuid"), account.get("emailAddress"))
+    return Identity()
+
+
+def windows_fetched_at(home: str) -> datetime | None:
+    """When the program last fetched the plan's windows, as it notes in that home; None where it doesn't say."""
+    cached = _kept(home).get("cachedUsageUtilization")
+    at = cached.get("fetchedAtMs") if isinstance(cached, Mapping) else None
+    with suppress(OverflowError, OSError, ValueError):
+        if isinstance(at, int | float):
+            return datetime.fromtimestamp(at / 1000, UTC)
+    return None
+
+
+def _kept(home: str) -> Mapping[str, Any]:
     folder = Path(home).expanduser() if home_variables(home) else Path.home()
     with suppress(OSError, ValueError, RecursionError):
         with (folder / ACCOUNT_FILE).open("rb") as file:
             kept = json.loads(file.read(LARGEST_FILE))
-        account = kept.get("oauthAccount") if isinstance(kept, Mapping) else None
-        if isinstance(account, Mapping):
-            return identity_of(account.get("organizationUuid"), account.get("emailAddress"))
-    return Identity()
+        return kept if isinstance(kept, Mapping) else {}
+    return {}
 
 
 def credentials_age(home: str) -> int:

@@ -5,14 +5,15 @@ in percent and ISO times. A missing figure is None and never replaces a known on
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from conch.engines import resets
-from conch.engines.base import Room, WindowReading
+from conch.engines.base import EngineFault, Room, WindowReading
 from conch.engines.windows import longest
 from conch.engines.wire_text import percent
 
+SAID_AGAIN = timedelta(seconds=75)  # a minute, and the time that its start takes
 FRACTION, PERCENT = 100.0, 1.0
 WEEK = 10080
 # Window → its name, its minutes, the family of models that it covers ("": all).
@@ -57,6 +58,21 @@ def usage_room(answer: Mapping[str, Any], now: datetime) -> Room | None:
     if not found:
         return None
     return Room(tuple(found.values()), complete=True, plan=str(answer.get("subscription_type") or ""))
+
+
+def usage_as_read(
+    answer: Mapping[str, Any], fetched_at: datetime | None, asked_at: datetime, now: datetime
+) -> Room | None:
+    """The windows of an answer that was asked for at that time; None where they are older: no new evidence (R29).
+
+    For a minute the program says again what it has fetched, and for hours where fetching anew failed: then this raises
+    EngineFault, a reading that failed.
+    """
+    room = usage_room(answer, now)
+    age = asked_at - fetched_at if fetched_at else timedelta(0)
+    if room is None or age > SAID_AGAIN:
+        raise EngineFault("Claude Code couldn't read the plan's windows", accepted=False)
+    return room if age <= timedelta(0) else None
 
 
 def full_until(room: Room | None, model: str, now: datetime) -> tuple[bool, datetime | None]:

@@ -22,7 +22,7 @@ from conch.engines.base import (
     Usage,
 )
 from conch.engines.claude_code_lines import Turn
-from conch.engines.claude_code_room import event_room, full_until, usage_room
+from conch.engines.claude_code_room import event_room, full_until, usage_as_read, usage_room
 from tests.engines.conftest import NOW
 from tests.engines.provider import payload
 
@@ -292,3 +292,23 @@ def test_windows_read_ahead_are_percent_and_iso():
 def test_half_a_percent_is_half_a_percent():
     room = usage_room({"rate_limits": {"five_hour": {"utilization": 0.5, "resets_at": None}}}, NOW)
     assert room.windows[0].used_percent == 0.5
+
+
+@pytest.mark.parametrize(
+    ("age", "evidence"),
+    [(None, True), (-1, True), (0, True), (1, False), (60, False), (76, "failed"), (7200, "failed")],
+)
+def test_windows_that_the_program_only_says_again_are_no_evidence(age, evidence):
+    """R29: it keeps what it has fetched for a minute; older, fetching anew has failed."""
+    answer = {"rate_limits": {"five_hour": {"utilization": 42, "resets_at": None}}}
+    fetched = None if age is None else NOW - timedelta(seconds=age)
+    if evidence == "failed":
+        with pytest.raises(EngineFault):
+            usage_as_read(answer, fetched, NOW, NOW)
+    else:
+        assert (usage_as_read(answer, fetched, NOW, NOW) is not None) is evidence
+
+
+def test_no_windows_where_there_should_be_some_is_a_reading_that_failed():
+    with pytest.raises(EngineFault):
+        usage_as_read({"rate_limits": None}, None, NOW, NOW)

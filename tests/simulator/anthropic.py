@@ -119,6 +119,13 @@ def usage(key: Key) -> dict[str, Any]:
     return shown
 
 
+def profile(key: Key) -> dict[str, Any]:
+    """`GET /api/oauth/profile`: whose plan it is, asked where the sign-in has the scope for it."""
+    account = {"uuid": key.user_id, "email": key.email, "has_claude_max": False, "has_claude_pro": True}
+    kind = {"organization_type": f"claude_{key.plan}", "rate_limit_tier": f"default_claude_{key.plan}"}
+    return {"account": account, "organization": {"uuid": key.organization, "name": key.label, **kind}}
+
+
 def models() -> dict[str, Any]:
     data = [
         {"type": "model", "id": model, "display_name": label, "created_at": "2026-05-01T00:00:00Z"}

@@ -41,6 +41,7 @@ class App:
             ("POST", "/v1/messages"): (scenarios.ANTHROPIC, self._messages),
             ("POST", "/v1/messages/count_tokens"): (scenarios.ANTHROPIC, self._count),
             ("GET", "/api/oauth/usage"): (scenarios.ANTHROPIC, self._claude_usage),
+            ("GET", "/api/oauth/profile"): (scenarios.ANTHROPIC, self._claude_profile),
             ("GET", "/v1/models"): (scenarios.OPENAI, self._models),
             ("POST", "/v1/responses"): (scenarios.OPENAI, self._responses),
             ("POST", "/v1/chat/completions"): (scenarios.OPENAI, self._chat),
@@ -189,6 +190,9 @@ class App:
 
     def _claude_usage(self, exchange: Exchange, seen: Seen, key: Key) -> None:
         self._unless_failing(exchange, key, anthropic.usage(key))
+
+    def _claude_profile(self, exchange: Exchange, seen: Seen, key: Key) -> None:
+        self._tell(exchange, anthropic.profile(key))
 
     def _unless_failing(self, exchange: Exchange, key: Key, body: Any) -> None:
         if key.usage_status == 200:

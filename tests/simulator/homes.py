@@ -44,14 +44,17 @@ def write_codex_home(folder: Path, key: Key, *, refresh_token: str = "rt-simulat
     return _write(folder, "auth.json", signed_in | {"last_refresh": datetime.now(UTC).isoformat()[:19] + "Z"})
 
 
-def write_claude_home(folder: Path, key: Key) -> Path:
-    """A claude.ai sign-in in this configuration folder; scope and refresh token are such that all stays on loopback."""
+def write_claude_home(folder: Path, key: Key, *, scopes: tuple[str, ...] = ("user:inference",)) -> Path:
+    """A claude.ai sign-in in this configuration folder; scope and refresh token are such that all stays on loopback.
+
+    With the scope `user:profile` the program asks Anthropic's own host, whatever its address for replies (clis.md 3.1).
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     signed_in = {
         "accessToken": key.secret,
         "refreshToken": None,
         "expiresAt": FAR_AHEAD * 1000,
-        "scopes": ["user:inference"],
+        "scopes": list(scopes),
         "subscriptionType": key.plan,
         "rateLimitTier": f"default_claude_{key.plan}",
     }

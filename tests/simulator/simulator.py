@@ -24,16 +24,22 @@ HOST = "127.0.0.1"
 
 
 class Simulator:
-    """All providers on one port of the loopback address (0: any free one), with TLS on a second where asked for."""
+    """All providers on one port of the loopback address (0: any free one), with TLS on a second where asked for.
 
-    def __init__(self, port: int = 0, *, with_tls: bool = False) -> None:
+    `stands_for`: hosts that a test's network leads here, for which the certificate is good as well.
+    """
+
+    def __init__(
+        self, port: int = 0, *, with_tls: bool = False, tls_port: int = 0, stands_for: tuple[str, ...] = ()
+    ) -> None:
         self.clock = Clock()
         self.app = App(self.clock)
         self.app.control = Control(self)
         self.port = port
-        self.tls_port = 0
+        self.tls_port = tls_port
         self.ca_path: Path | None = None
         self._with_tls = with_tls
+        self._stands_for = stands_for
         self._folder = tempfile.TemporaryDirectory(prefix="conch-simulator-")
         self._connections: set[Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -50,8 +56,9 @@ class Simulator:
         servers = [await self._loop.create_server(self._connection, HOST, self.port, backlog=1024)]
         self.port = servers[0].sockets[0].getsockname()[1]
         if self._with_tls:
-            self.ca_path, context = tls.authority(Path(self._folder.name))
-            servers.append(await self._loop.create_server(self._connection, HOST, 0, ssl=context, backlog=1024))
+            self.ca_path, context = tls.authority(Path(self._folder.name), *self._stands_for)
+            listening = self._loop.create_server(self._connection, HOST, self.tls_port, ssl=context, backlog=1024)
+            servers.append(await listening)
             self.tls_port = servers[1].sockets[0].getsockname()[1]
         self._ready.set()
         if announce is not None:

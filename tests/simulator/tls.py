@@ -11,8 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def authority(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """The path of the authority's certificate, to be trusted by clients, and a server's context for 127.0.0.1."""
+def authority(folder: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
+    """The path of the authority's certificate, to be trusted by clients, and a server's context for 127.0.0.1.
+
+    `names`: hosts that it stands for as well, where a test leads them here.
+    """
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name, name = _name("Conch simulator authority"), _name("localhost")
     identifier = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
@@ -22,7 +25,8 @@ def authority(folder: Path) -> tuple[Path, ssl.SSLContext]:
         .add_extension(identifier, critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    addresses = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    named = [x509.DNSName(each) for each in ("localhost", *names)]
+    addresses = [*named, x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
     certificate = (
         _certificate(name, ca_name, key)
