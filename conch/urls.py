@@ -19,6 +19,8 @@ def favicon(_request: HttpRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(static("conch/icon.svg"))
 
 
+handler500 = "conch.faults.failed"
+
 urlpatterns = [
     path("", include("conch.chat.urls")),
     path("", include("conch.accounts.urls")),

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import DatabaseError
+from django.db import Error
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -13,6 +13,7 @@ from ninja.openapi.schema import OpenAPISchema
 from conch.api import accounts, conversations, docs, fallback, ledger, openapi, preferences, turns
 from conch.api.parsing import CleanJson
 from conch.api.problems import Problem, problem
+from conch.faults import AWAY, LATER, OURS
 from conch.turns.errors import NotHere, NotNow, TooMuch
 
 logger = logging.getLogger("conch.api")
@@ -87,13 +88,13 @@ def _http(_request: HttpRequest, error: Any) -> HttpResponse:
     return problem(error.status_code, said)
 
 
-@api.exception_handler(DatabaseError)
+@api.exception_handler(Error)
 def _database(_request: HttpRequest, error: Any) -> HttpResponse:
     logger.error("the database: %s", error)
-    return problem(503, "The database can't do that now. Nothing was changed; try again.", code="database")
+    return problem(503, AWAY, code="database", headers=LATER)
 
 
 @api.exception_handler(Exception)
 def _fault(request: HttpRequest, error: Any) -> HttpResponse:
     logger.error("%s %s failed", request.method, request.path_info, exc_info=error)
-    return problem(500, "That is a fault of Conch's. Nothing more is known here; the log says more.", code="internal")
+    return problem(500, OURS, code="internal")
