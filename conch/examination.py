@@ -15,12 +15,16 @@ from django.db.migrations.executor import MigrationExecutor
 
 from conch.accounts.access import access_for
 from conch.accounts.seal import CantUnseal
+from conch.copy.tools import why
 from conch.db import look
 from conch.engines.base import Access, EngineError, SignedOut, Unreachable
 from conch.engines.registry import UnknownEngine, engine
 from conch.ledger import Difference, check
-from conch.models import Account, Entry, Person, Turn
+from conch.models import Account, Entry, Person, ToolServer, Turn
 from conch.money import from_nano, plain
+from conch.tools.launches import launch_of
+from conch.tools.listing import listing_of
+from conch.tools.trouble import ToolTrouble
 
 SCARCE = 500 * 2**20  # bytes of disk left
 PATIENCE = 20.0  # seconds for one account
@@ -132,6 +136,23 @@ async def _of(account: Account) -> Finding:
     except EngineError as error:
         return Finding(Kind.NOTE, f"{who} answered something else than expected: {error.said[:200]}")
     return Finding(Kind.WELL, f"{who} answers.")
+
+
+async def of_the_tools() -> AsyncIterator[Finding]:
+    """Every connected tool server, asked for its tools; none is called."""
+    rows = ToolServer.objects.filter(removed_at=None).select_related("person").order_by("pk")
+    for finding in await asyncio.gather(*(_of_server(server) for server in await look(lambda: list(rows)))):
+        yield finding
+
+
+async def _of_server(server: ToolServer) -> Finding:
+    who = f"The tool server {server.slug} ({server.name}) of {server.person.username}"
+    try:
+        found = await listing_of(launch_of(server))
+    except ToolTrouble as trouble:
+        kind = Kind.WRONG if trouble.code == "sealed" else Kind.NOTE
+        return Finding(kind, f"{who} can't be used: {why(trouble.as_kept())}", "Settings, Tools.")
+    return Finding(Kind.WELL, f"{who} answers, with {len(found.tools)} tools.")
 
 
 def _where(access: Access) -> str:

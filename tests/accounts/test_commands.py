@@ -16,8 +16,9 @@ from django.core.management import execute_from_command_line
 from django.utils import timezone
 
 from conch.accounts import signin, tokens
-from conch.models import Account, MonthTotal, Person
+from conch.models import Account, MonthTotal, Person, ToolServer
 from tests.conftest import make_account, make_person
+from tests.tools.site import library, server_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -212,6 +213,24 @@ def test_doctor_says_who_answers_and_who_does_not(manage, simulator):
     assert "note: off (Openai) of owner can't be reached at http://127.0.0.1:9/v1." in out
     assert "WRONG: lost (Openai) of owner: its key can't be opened." in out
     assert simulator.requests() == []
+
+
+def test_doctor_says_which_tool_servers_answer_and_why_others_do_not(manage):
+    owner = make_person("owner", is_owner=True)
+    with library(TOKEN="s3cret-for-it") as url:
+        server_of(owner, "Library", url=url, secrets={"Authorization": "Bearer s3cret-for-it"})
+        server_of(owner, "Closed", url=url)
+        lost = server_of(owner, "Lost", url=url)
+        server_of(owner, "Notes", command=["no-such-program-here"])
+        ToolServer.objects.filter(pk=lost.pk).update(sealed_headers="sealed under another secret")
+
+        status, out, _ = manage("doctor")
+
+    assert status == 1
+    assert "ok: The tool server library (Library) of owner answers, with 2 tools." in out
+    assert "note: The tool server closed (Closed) of owner can't be used: It doesn’t accept who asks (401)." in out
+    assert "WRONG: The tool server lost (Lost) of owner can't be used: Its secrets were sealed under another" in out
+    assert "note: The tool server notes (Notes) of owner can't be used: There is no program" in out
 
 
 # The whole thing, in a process and a folder of its own.

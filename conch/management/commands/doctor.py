@@ -36,6 +36,7 @@ class Command(Base):
             self.stdout.write(f"{Kind.WELL}: {step_now(recount)} totals were set to what their entries say.")
         wrong += self._say(examination.of_the_ledger(timezone.now()))
         wrong += self._say(asyncio.run(_accounts()))
+        wrong += self._say(asyncio.run(_tools()))
         if wrong:
             raise CommandError(f"{_things(wrong)} wrong.")
 
@@ -49,6 +50,10 @@ class Command(Base):
 
 def _things(count: int) -> str:
     return "One thing is" if count == 1 else f"{count} things are"
+
+
+async def _tools() -> list[Finding]:
+    return [finding async for finding in examination.of_the_tools()]
 
 
 async def _accounts() -> list[Finding]:
