@@ -56,12 +56,12 @@ class UnknownAccount(LookupError):
     """The person has no account, or no conversation, of that name."""
 
 
-def question_for_turn(turn_id: int, run: Run, now: datetime) -> Question:
+def question_for_turn(turn_id: int, run: Run, now: datetime, chat: ChatRow | None = None) -> Question:
     """All that the route of that turn is decided from, save what its chat needs: `measured` adds that.
 
-    Raises UnknownAccount where there is no such turn.
+    `chat`: the turn's conversation, where it was just read. Raises UnknownAccount where there is no such turn.
     """
-    chat = chat_of_turn(turn_id)
+    chat = chat or chat_of_turn(turn_id)
     if chat is None:
         raise UnknownAccount(f"there is no turn {turn_id}")
     return _question(chat.person_id, chat.account, chat, run, now, before=turn_id)

@@ -1,11 +1,15 @@
 """Querysets compiled once, for reads on the way to every answer: the ORM's own SQL without building it each time."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import BooleanField, DateTimeField, JSONField, QuerySet
+from django.db.models.expressions import Col
+
+from conch import sql
 
 # Stand-ins while a queryset is compiled: found again among its parameters, wherever it puts them.
 NUMBER, OTHER_NUMBER, WORD = -719_003_001, -719_003_002, "\x01conch\x01"
@@ -27,9 +31,10 @@ class Prepared:
 
     def rows(self, *arguments: Any) -> list[tuple[Any, ...]]:
         """The rows for those arguments, as tuples."""
-        compiled = self._compiled.get(connection.vendor)
+        vendor = connection.vendor
+        compiled = self._compiled.get(vendor)
         if compiled is None:
-            compiled = self._compiled[connection.vendor] = _Compiled(self._build(*self._stand_ins), self._stand_ins)
+            compiled = self._compiled[vendor] = _Compiled(self._build(*self._stand_ins), self._stand_ins)
         return compiled.rows(arguments)
 
     def row(self, *arguments: Any) -> tuple[Any, ...] | None:
@@ -48,31 +53,48 @@ class _Compiled:
         self.places = [known.index(value) if value in known else None for value in self.parameters]
         assert {place for place in self.places if place is not None} == set(range(len(known))), "every argument is used"
         expressions = [expression for expression, _, _ in compiler.select]
+        found = compiler.get_converters(expressions).items()
         self.converters = [
-            (place, converters, expression)
-            for place, (converters, expression) in compiler.get_converters(expressions).items()
+            (place, converter)
+            for place, (converters, expression) in found
+            if (converter := _converter(expression, converters)) is not None
         ]
 
     def rows(self, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Run it."""
-        adapted = [_adapted(argument) for argument in arguments]
         parameters = [
-            value if place is None else adapted[place]
+            value if place is None else arguments[place]
             for value, place in zip(self.parameters, self.places, strict=True)
         ]
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, parameters)
-            found = cursor.fetchall()
+        found = sql.rows(self.sql, *parameters)
         return [self._converted(row) for row in found] if self.converters else found
 
     def _converted(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         values = list(row)
-        for place, converters, expression in self.converters:
-            value = values[place]
-            for convert in converters:
-                value = convert(value, expression, connection)
-            values[place] = value
+        for place, convert in self.converters:
+            if values[place] is not None:
+                values[place] = convert(values[place])
         return tuple(values)
+
+
+def _converter(expression: Any, converters: Sequence[Any]) -> Callable[[Any], Any] | None:
+    """From a value of the database's to one of ours; None where it is one already."""
+    column = type(expression.target) if isinstance(expression, Col) else None
+    if column in {DateTimeField, BooleanField}:
+        return None  # come as they are to be (conch.sql)
+    if column is JSONField and expression.target.decoder is None:
+        return _json
+
+    def convert(value: Any) -> Any:
+        for one in converters:
+            value = one(value, expression, connection)
+        return value
+
+    return convert
+
+
+def _json(said: Any) -> Any:
+    return json.loads(said) if isinstance(said, str) else said
 
 
 def _adapted(argument: Any) -> Any:

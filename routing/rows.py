@@ -212,6 +212,11 @@ def chat_of_turn(turn_id: int) -> ChatRow | None:
     return None if row is None else ChatRow(*row)
 
 
+def chat_as_read(conversation: Conversation) -> ChatRow:
+    """A conversation that is at hand."""
+    return ChatRow(*[getattr(conversation, name) for name in CHAT])
+
+
 def chat_of(person_id: int, conversation_id: int) -> ChatRow | None:
     """A conversation of that person's."""
     row = _chat.row(person_id, conversation_id)

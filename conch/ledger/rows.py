@@ -4,10 +4,10 @@ It runs before and after every paid request, and building it anew each time cost
 """
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connection
+from conch import sql
 
 # Adds to totals, beginning those that aren't there. Several rows are taken in the order given.
 _ADD = (
@@ -23,7 +23,7 @@ _ADD_WITHIN = _ADD_ONE + (" WHERE conch_monthtotal.spent_nano + conch_monthtotal
 _HELD_ENTRY = (
     "INSERT INTO conch_entry (person_id, account, engine, model, conversation, turn, attempt, month, state, hold_nano,"
     " input_tokens, consent, at, priced_by, estimated, extra)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'held', %s, %s, %s, %s, 'none', %s, %s)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'held', %s, %s, %s, %s, 'none', %s, %s) RETURNING id"
 )
 _ENTRY = (
     "SELECT person_id, account, engine, model, conversation, month, state, hold_nano, input_tokens, cost_nano, at"
@@ -65,26 +65,26 @@ def add_held(person_id: int, month: str, account: str, amount: int, limit: int |
     """Add to what a total holds, if what it has spent and holds stays within the limit; False where it wouldn't."""
     row = (person_id, month, account, 0, amount, 0)
     if limit is None:
-        return bool(_run(_ADD_ONE, *row))
+        return bool(sql.run(_ADD_ONE, *row))
     # A row that isn't there yet has nothing in it, so the hold itself is all that must fit.
-    return amount <= limit and bool(_run(_ADD_WITHIN, *row, limit))
+    return amount <= limit and bool(sql.run(_ADD_WITHIN, *row, limit))
 
 
 def add(person_id: int, month: str, account: str, *, held: int, spent: int, unpriced: int) -> None:
     """Add to the person's total and to the account's, in one statement and that order."""
     figures = (spent, held, unpriced)
-    _run(_ADD_TWO, person_id, month, "", *figures, person_id, month, account, *figures)
+    sql.run(_ADD_TWO, person_id, month, "", *figures, person_id, month, account, *figures)
 
 
 def give_back(person_id: int, month: str, account: str, amount: int) -> None:
     """Take a hold out of one total again."""
-    _run(_ADD_ONE, person_id, month, account, 0, -amount, 0)
+    sql.run(_ADD_ONE, person_id, month, account, 0, -amount, 0)
 
 
 def add_to_chat(conversation_id: int | None, *, held: int = 0, spent: int = 0) -> None:
     """Add to a chat's own sums (R18)."""
     if conversation_id is not None and (held or spent):
-        _run(_CHAT, held, spent, conversation_id)
+        sql.run(_CHAT, held, spent, conversation_id)
 
 
 def insert_held(
@@ -100,41 +100,34 @@ def insert_held(
     at: datetime,
 ) -> int:
     """A new entry; `places` are its conversation, turn and attempt."""
-    values = (
-        *(person_id, account, engine, model, *places, month, hold_nano, input_tokens, consent),
-        *(_time(at), False, False),
-    )
-    with connection.cursor() as cursor:
-        if connection.features.can_return_columns_from_insert:
-            cursor.execute(f"{_HELD_ENTRY} RETURNING id", values)
-            return int(cursor.fetchone()[0])
-        cursor.execute(_HELD_ENTRY, values)
-        return int(connection.ops.last_insert_id(cursor, "conch_entry", "id"))
+    whose = (person_id, account, engine, model, *places, month)
+    found = sql.row(_HELD_ENTRY, *whose, hold_nano, input_tokens, consent, at, False, False)
+    assert found is not None
+    return int(found[0])
 
 
 def entry(entry_id: int) -> Held | None:
     """The entry of that id; None where there is none."""
-    found = _one(_ENTRY, entry_id)
+    found = sql.row(_ENTRY, entry_id)
     if found is None:
         return None
     *facts, at = found
-    # SQLite keeps an instant as text.
-    return Held._make((*facts, datetime.fromisoformat(at).replace(tzinfo=UTC) if isinstance(at, str) else at))
+    return Held._make((*facts, sql.instant(at)))
 
 
 def settle(entry_id: int, tokens: tuple[int | None, int | None, int | None], *said: Any, at: datetime) -> bool:
     """Settle a held entry: input, cached and output tokens, then cost, by whom priced, whether estimated."""
-    return bool(_run(_SETTLE, *tokens, *said, _time(at), entry_id))
+    return bool(sql.run(_SETTLE, *tokens, *said, at, entry_id))
 
 
 def release(entry_id: int) -> bool:
     """Delete a held entry; False where it isn't held."""
-    return bool(_run(_RELEASE, entry_id))
+    return bool(sql.run(_RELEASE, entry_id))
 
 
 def known_models(person_id: int, account: str) -> list[dict[str, Any]]:
     """What the account's own list says of its models; empty where it says no price of any."""
-    found = _one(_KNOWN, person_id, account)
+    found = sql.row(_KNOWN, person_id, account)
     said = found[0] if found else None
     if isinstance(said, str):
         said = json.loads(said) if '"input_price"' in said else None
@@ -143,23 +136,4 @@ def known_models(person_id: int, account: str) -> list[dict[str, Any]]:
 
 def lower_left(person_id: int, account: str, cost_nano: int, now: datetime) -> None:
     """Take a cost from what the provider's cap of the key had left; a cap whose reset has passed begins anew."""
-    at = _time(now)
-    _run(_LEFT, at, cost_nano, at, person_id, account)
-
-
-def _run(sql: str, *values: Any) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        return int(cursor.rowcount)
-
-
-def _one(sql: str, *values: Any) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-        return row
-
-
-def _time(at: datetime) -> Any:
-    """An instant as this database's columns keep it."""
-    return connection.ops.adapt_datetimefield_value(at)
+    sql.run(_LEFT, now, cost_nano, now, person_id, account)

@@ -77,7 +77,7 @@ def accept(
             if known.text != text:
                 raise NotNow("key_used", "This idempotency key was used for another message.")
             return Accepted(known.pk, created=False)
-    turn = Turn.objects.create(
+    turn_id = statements.insert_turn(
         conversation_id=conversation_id,
         idempotency_key=key,
         text=text,
@@ -88,16 +88,16 @@ def accept(
         unattended=unattended,
         routine=routine,
     )
-    event = _queued(turn.pk, 1, 1)
-    _attach(person_id, turn, images, now)
+    event = _queued(turn_id, 1, 1)
+    _attach(person_id, turn_id, images, now)
     statements.chat_moved(conversation_id, now, title="" if named else title_of(text))
-    return Accepted(turn.pk, created=True, event=event)
+    return Accepted(turn_id, created=True, event=event)
 
 
-def _attach(person_id: int, turn: Turn, images: tuple[Image, ...], now: datetime) -> None:
+def _attach(person_id: int, turn_id: int, images: tuple[Image, ...], now: datetime) -> None:
     for image in images:
         picture = kept(person_id, image, now)
-        Attachment.objects.create(person_id=person_id, turn=turn, picture=picture, created_at=now)
+        Attachment.objects.create(person_id=person_id, turn_id=turn_id, picture=picture, created_at=now)
 
 
 def kept(person_id: int, image: Image, now: datetime) -> Picture:

@@ -188,9 +188,8 @@ def _said_before(telling: Telling, kind: str, slug: str) -> bool:
 
 def _move(telling: Telling, decision: Decision, slug: str, model_id: str) -> None:
     """Who answers this chat from now on, where that changes (R21)."""
-    chat = Conversation.objects.filter(pk=telling.chat.pk)
     if decision.stay is not None:
-        chat.update(
+        Conversation.objects.filter(pk=telling.chat.pk).update(
             account=decision.stay.account,
             model=decision.stay.model,
             stayed_from=telling.chat.stayed_from or telling.chat.account,
@@ -198,4 +197,4 @@ def _move(telling: Telling, decision: Decision, slug: str, model_id: str) -> Non
             stayed_consent=decision.stay.consent,
         )
     elif decision.unstay is None and slug == telling.chat.account and not telling.chat.model:
-        chat.update(model=model_id)
+        statements.chat_has_model(telling.chat.pk, model_id)

@@ -20,6 +20,7 @@ from routing.decision import decide
 from routing.facts import Needs, Run
 from routing.known import measured, question_for_turn
 from routing.outcome import Decision
+from routing.rows import ChatRow, chat_as_read
 
 LOCAL = "local"
 
@@ -117,13 +118,13 @@ def again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
 
 
 def _ask(turn: Turn, so_far: RunSoFar, now: datetime, position: int, opening: Sequence[Event] = ()) -> Begun:
-    gathered = _gather(turn, so_far, now, waiting=False)
+    gathered = _gather(turn, so_far, now, waiting=False, chat=chat_as_read(turn.conversation))
     decision = decide(gathered.question, now)
     begun = _follow(Telling(turn, now, position), gathered, decision, so_far)
     return replace(begun, events=[*opening, *begun.events])
 
 
-def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Gathered:
+def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool, chat: ChatRow | None = None) -> Gathered:
     run = Run(
         tried=so_far.tried,
         once=so_far.once or turn.once,
@@ -136,7 +137,7 @@ def _gather(turn: Turn, so_far: RunSoFar, now: datetime, *, waiting: bool) -> Ga
         after_failure=turn.run > 1 and _failed_before(turn),
         offline=so_far.offline,
     )
-    question = question_for_turn(turn.pk, run, now)
+    question = question_for_turn(turn.pk, run, now, chat)
     labels = {way.slug: way.label for way in question.ways} | {LOCAL: question.local.model.label}
     said = handoff.history(turn, labels)
     instructions = turn.conversation.instructions

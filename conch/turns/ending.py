@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from conch.engines.base import EngineError, Usage
-from conch.models import Turn
 from conch.money import from_nano, plain
 from conch.turns import failures, statements, tokens
 from conch.turns.accept import next_queued
@@ -36,18 +35,18 @@ class Ended:
 
 def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, error: EngineError | None = None) -> Ended:
     """End the turn. One that somebody else ended meanwhile stays as it is; only what the attempt cost is settled."""
-    turn = statements.turn_with_chat(growth.turn_id)
+    turn = statements.whose(growth.turn_id)
     if turn is None:
         return Ended(None, None)
     if tried is not None:
         state = end.state if end.state in {"done", "stopped", "interrupted"} else "failed"
         if end_attempt(tried, state, now, error):
-            ask_again(turn.conversation.person_id, now)
-    cost = sum_of_costs(turn.pk)
+            ask_again(turn.person_id, now)
+    cost = sum_of_costs(growth.turn_id)
     usage = tried.used if tried is not None else Usage()
     if end.failure.get("code") in failures.IN_MID_ANSWER:
         end = replace(end, failure=end.failure | {"arrived": bool(growth.answer)})
-    kind, data = _last(turn, end, tried, usage, cost, now)
+    kind, data = _last(turn.person_id, end, tried, usage, cost, now)
     last = Event(growth.position + 1, kind, data)
     columns = {
         "state": end.state,
@@ -62,15 +61,15 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
         "cost_nano": cost,
         "position": last.id,
     }
-    updated = statements.end_turn(turn.pk, growth.run, columns, now)
+    updated = statements.end_turn(growth.turn_id, growth.run, columns, now)
     if updated:
-        statements.insert_events((event, turn.pk, growth.run) for event in (*growth.events, last))
+        statements.insert_events((event, growth.turn_id, growth.run) for event in (*growth.events, last))
         statements.chat_moved(turn.conversation_id, now, unread=True)
     return Ended(last if updated else None, next_queued(turn.conversation_id))
 
 
 def _last(
-    turn: Turn, end: End, tried: Tried | None, usage: Usage, cost: int | None, now: datetime
+    person_id: int, end: End, tried: Tried | None, usage: Usage, cost: int | None, now: datetime
 ) -> tuple[str, dict[str, Any]]:
     """The one event that ends the run."""
     if end.state == "done" and tried is not None:
@@ -83,7 +82,7 @@ def _last(
         }
     if end.state == "stopped":
         return "stopped", {}
-    return end.state, failures.said(end.failure, viewer_of(turn.conversation.person_id, now))
+    return end.state, failures.said(end.failure, viewer_of(person_id, now))
 
 
 def sum_of_costs(turn_id: int) -> int | None:

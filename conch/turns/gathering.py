@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from conch.copy import lines
 from conch.copy.clock import UTC, Viewer
 from conch.engines.base import Access, EngineError, LimitReached, Rejected, Request, SignedOut, Tool
-from conch.models import Conversation, Line, Preferences, ToolCall, Turn
+from conch.models import Conversation, Line, ToolCall, Turn
 from conch.turns import statements
 from conch.turns.events import Event
 from conch.turns.handoff import Said
@@ -119,9 +119,7 @@ class Telling:
     def say(self, kind: str, data: dict[str, Any], *, instead_of: Line | None = None) -> Line:
         """A line in the chat, new or written over another."""
         if instead_of is None:
-            line = Line.objects.create(
-                conversation_id=self.chat.pk, turn_id=self.turn.pk, kind=kind, data=data, at=self.now
-            )
+            line = statements.insert_line(self.chat.pk, self.turn.pk, kind, data, self.now)
             if self._lines is not None:
                 self._lines.append(line)
             return line
@@ -151,8 +149,7 @@ class Telling:
 
 def viewer_of(person_id: int, now: datetime) -> Viewer:
     """Who that person is as a reader of times."""
-    row = Preferences.objects.filter(pk=person_id).values_list("time_zone", "hour_cycle").first()
-    zone, cycle = row or ("", "")
+    zone, cycle = statements.reader(person_id)
     return Viewer(now, ZoneInfo(zone) if zone else UTC, cycle)
 
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
-
-from conch import ledger
+from conch import ledger, sql
 from conch.accounts import abilities
 from conch.accounts.room import keep_reading, record_answer, record_refusal
 from conch.engines.base import EngineError, LimitReached, Rejected, Room, SignedOut, Usage
@@ -62,34 +60,27 @@ class Tried:
     ratio: float = 1.0
     plain: bool = False
 
-    def fits(self, said: int | None) -> int:
-        """The tokens, as counted here, that fit where these didn't; `said`: the size that the provider named."""
-        return int(abilities.fits(said, int(self.counted * self.ratio)) / self.ratio)
-
     @property
     def used(self) -> Usage:
         """What all of its rounds used together."""
         latest = self.usage or NOTHING
         return latest if self.earlier is NOTHING else plus(self.earlier, latest)
 
+    def fits(self, said: int | None) -> int:
+        """The tokens, as counted here, that fit where these didn't; `said`: the size that the provider named."""
+        return int(abilities.fits(said, int(self.counted * self.ratio)) / self.ratio)
+
 
 def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
     """Write down all of these at once, and renew their leases; the turns of which a stop was asked elsewhere."""
-    rows = [(g.answer, g.position, now + LEASE, g.turn_id, g.run) for g in grown]
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE conch_turn SET answer = %s, position = %s, lease_until = %s"
-            " WHERE id = %s AND run = %s AND state = 'running'",
-            [(answer, position, _time(lease), turn_id, run) for answer, position, lease, turn_id, run in rows],
-        )
+    sql.run_many(
+        "UPDATE conch_turn SET answer = %s, position = %s, lease_until = %s"
+        " WHERE id = %s AND run = %s AND state = 'running'",
+        [(g.answer, g.position, now + LEASE, g.turn_id, g.run) for g in grown],
+    )
     statements.insert_events((event, g.turn_id, g.run) for g in grown for event in g.events)
     asked = Turn.objects.filter(pk__in=[g.turn_id for g in grown], stop_asked=True)
     return set(asked.values_list("pk", flat=True))
-
-
-def _time(at: datetime) -> Any:
-    """An instant as this database's own columns keep it."""
-    return connection.ops.adapt_datetimefield_value(at)
 
 
 def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> bool:
