@@ -28,6 +28,13 @@ def raise_loopback():
         fcntl.ioctl(probe, SIOCSIFFLAGS, struct.pack("16sh", b"lo", flags | IFF_UP))
 
 
+def lead_here(folder, host):
+    """That name is this computer; there is no other."""
+    for name, text in (("hosts", f"127.0.0.1 localhost {host}\n"), ("resolv.conf", "")):
+        (folder / name).write_text(text)
+        subprocess.run(["mount", "--bind", str(folder / name), f"/etc/{name}"], check=True)
+
+
 def be_the_name_server(folder, names):
     """Every look-up comes here and gets no answer."""
     conf = folder / "resolv.conf"

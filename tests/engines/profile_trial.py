@@ -8,23 +8,13 @@ changed, nor where it asks.
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.engines.network_trial import raise_loopback
+from tests.engines.network_trial import lead_here, raise_loopback
 
 HOST = "api.anthropic.com"
-
-
-def lead_here(folder):
-    """That name is this computer."""
-    hosts = folder / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost {HOST}\n")
-    subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
-    (folder / "resolv.conf").write_text("")
-    subprocess.run(["mount", "--bind", str(folder / "resolv.conf"), "/etc/resolv.conf"], check=True)
 
 
 def windows(room):
@@ -81,7 +71,7 @@ async def trial(key, claude, access):
 def main():
     folder = Path(sys.argv[1])
     raise_loopback()
-    lead_here(folder)
+    lead_here(folder, HOST)
     from conch.engines.base import Access
     from conch.engines.claude_code import ClaudeCode
     from tests.simulator.homes import write_claude_home

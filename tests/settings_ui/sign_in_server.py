@@ -1,8 +1,12 @@
-"""The server at which the Codex program signs a person in, on loopback: codes are given out, and entered one day."""
+"""The server at which the Codex program signs a person in, on loopback: codes are given out, and entered one day.
+
+By its other way the browser comes here and is sent back to the program with a code, for whoever `enter` named.
+"""
 
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tests.simulator.homes import codex_claims, jwt
 
@@ -12,12 +16,14 @@ CODE = "ABCD-EFGHI"
 class SignInServer:
     """Gives out one code after another; `enter(code, key)` signs in whoever waits with it. `asked`: the paths."""
 
-    def __init__(self):
+    def __init__(self, port=0, tls=None):
         self.asked = []
         self.given = 0
         self.entered = {}
         self.refuses = False
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -52,10 +58,22 @@ class SignInServer:
                 return 200, tokens
         return 404, {}
 
+    def sent_back(self, path):
+        """Where the browser goes on from the sign-in page: to the program that waits for it on this computer."""
+        self.asked.append(urlsplit(path).path)
+        query = dict(parse_qsl(urlsplit(path).query))
+        return f"{query['redirect_uri']}?{urlencode({'code': next(iter(self.entered)), 'state': query['state']})}"
+
     def _handler(self):
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(302)
+                self.send_header("location", server.sent_back(self.path))
+                self.send_header("content-length", "0")
+                self.end_headers()
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 status, said = server.answer(self.path, body)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from conch.accounts import sign_ins
 from conch.engines.registry import engine
 from conch.models import Account
+from tests.programs import told_by
 from tests.settings_ui.sign_in_server import CODE, SignInServer
 from tests.simulator.homes import write_claude_home, write_codex_home
 
@@ -191,6 +192,17 @@ def test_the_other_way_shows_the_page_that_leads_back_to_this_computer(owner):
     assert 'href="https://auth.openai.com/oauth/authorize?' in said
     assert "redirect_uri=http%3A%2F%2F" in said
     assert "sign-in-code" not in said
+
+
+def test_codex_signs_in_by_its_own_page_in_the_browser_and_is_connected_by_itself(tmp_path):
+    """To its end: its page opened, back to the program that listens on this computer, the account connected."""
+    said = told_by("tests.settings_ui.browser_trial", tmp_path)
+    assert said["shown"]
+    assert said["page"] == "https://auth.openai.com/oauth/authorize"
+    assert said["landed"] == [200, "http://127.0.0.1:1455/success"]
+    assert said["asked"][:2] == ["/oauth/authorize", "/oauth/token"]
+    assert (said["whose"], said["in its own home"]) == ("bob@home.example", True)
+    assert said["replies"] == 0
 
 
 def test_claude_code_is_signed_in_to_by_a_command_and_noticed(owner, simulator, data):
