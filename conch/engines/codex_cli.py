@@ -60,7 +60,6 @@ class CodexCli:
     preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
     counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
-    counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
     program: ClassVar[programs.Kind] = programs.CODEX
     signs_in_by: ClassVar[programs.Kind] = programs.CODEX
 
