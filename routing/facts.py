@@ -68,8 +68,8 @@ class Way:
     Prices are None where the model can't be priced: `typical` is the typical reply of the default model (R4, R5),
     `per_reply` the estimate that is shown (for this chat's length where one is known), `smallest` the least that a
     request must hold (R7). `ratio`: how many of its model's own tokens one counted here is taken for; what its models
-    take is in tokens as counted here. Of a key, this month: `spent`, `held`; `own_limit` is the limit set in Conch; `cap`,
-    `cap_left` and `cap_resets_at` are the provider's own, as last read. `attempt_allowed_at`: *Check now* (R29).
+    take is in tokens as counted here. Of a key, this month: `spent`, `held`; `own_limit` is the limit set in Conch;
+    `cap`, `cap_left` and `cap_resets_at` are the provider's own, as last read. `attempt_allowed_at`: *Check now* (R29).
     """
 
     slug: str

@@ -15,7 +15,8 @@ from conch.models import Account
 async def check(account: Account, now: datetime) -> None:
     """Read the account's room now and allow one attempt past a refusal (R29). `account.person` must be loaded.
 
-    What its models once couldn't take is taken for able again (R9). A failure changes no figure: the last ones stay, with their age. What is learned of the sign-in is kept.
+    What its models once couldn't take is taken for able again (R9). A failure changes no figure: the last ones stay,
+    with their age. What is learned of the sign-in is kept.
     """
     asked = engine(account.engine)
     try:

@@ -57,11 +57,7 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         model=model_id,
         entry_id=entry,
         started_at=telling.now,
-        passed_over=way is None or bool(way.refusals),
-        unwell=account is not None and account.state != Account.State.OK,
-        counted=handed.tokens + gathered.beside,
-        ratio=way.ratio if way is not None else 1.0,
-        plain=not gathered.tools and not any(message.images for message in handed.messages),
+        **_known(account, way, gathered, handed),
     )
     return Asking(
         engine=account.engine if account is not None else LOCAL,
@@ -82,6 +78,17 @@ def answer(telling: Telling, gathered: Gathered, decision: Decision, so_far: Run
         consent=decision.consent,
         reads=most_input(way.model if way is not None else gathered.question.local.model),
     )
+
+
+def _known(account: Account | None, way: Way | None, gathered: Gathered, handed: handoff.Handed) -> dict[str, Any]:
+    """What an attempt is known by beforehand: how its account stood, and what is sent to it."""
+    return {
+        "passed_over": way is None or bool(way.refusals),
+        "unwell": account is not None and account.state != Account.State.OK,
+        "counted": handed.tokens + gathered.beside,
+        "ratio": way.ratio if way is not None else 1.0,
+        "plain": not gathered.tools and not any(message.images for message in handed.messages),
+    }
 
 
 def _account(person_id: int, slug: str) -> Account | None:

@@ -23,7 +23,7 @@ class RunSoFar:
     """What one run has tried (R17): who is passed over, and what was learned for one more try of the same account."""
 
     tried: tuple[Asked, ...] = ()
-    # Account → the output tokens that it says it can pay for (R34); account → the tokens that fit, as counted here (R31).
+    # Account → the output tokens that it says it can pay for (R34); account → the tokens that fit, as counted (R31).
     affordable: dict[str, int] = field(default_factory=dict)
     fits: dict[str, int] = field(default_factory=dict)
     # Accounts whose stored model is gone: asked once more with their default model.

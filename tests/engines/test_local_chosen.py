@@ -82,7 +82,12 @@ def test_a_choice_is_written_whole_for_its_owner_alone(data):
     local_chosen.choose(data, OLLAMA)
 
     assert [path.name for path in data.glob("local_model*")] == [local_chosen.KEPT_IN]
-    assert json.loads((data / local_chosen.KEPT_IN).read_text()) == {"url": OLLAMA.url, "model": OLLAMA.model, "tools": None, "images": None}
+    assert json.loads((data / local_chosen.KEPT_IN).read_text()) == {
+        "url": OLLAMA.url,
+        "model": OLLAMA.model,
+        "tools": None,
+        "images": None,
+    }
     assert (data / local_chosen.KEPT_IN).stat().st_mode & 0o077 == 0
 
 

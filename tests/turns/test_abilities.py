@@ -1,4 +1,4 @@
-"""What a model can take: by its list, by what it answered, by the person's word; and who is passed over (R9-R11, R17)."""
+"""What a model can take: by its list, by what it answered, by the person's word; who is passed over (R9-R11, R17)."""
 
 import json
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Long chats: what messages come to in tokens, what is left out for a short window, and what replies teach (R9, R31)."""
+"""Long chats: what messages come to in tokens, what is left out for a short window, what replies teach (R9, R31)."""
 
 import asyncio
 import json
