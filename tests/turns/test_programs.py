@@ -8,7 +8,11 @@ import pytest
 from conch.db import look
 from conch.engines.registry import engines_in_use
 from conch.models import Account
+from conch.turns import doors
 from conch.turns.clock import SYSTEM
+from conch.turns.worker import read_meters
+from tests.simulator.scripts import Call
+from tests.turns.tools import Ledger, asking, calls_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_programs")]
 
@@ -36,6 +40,13 @@ def claude(world, slug="claude-code"):
 async def programs_end():
     yield
     await asyncio.gather(*(engine.close() for engine in engines_in_use()))
+
+
+async def minutes_later(world):
+    """Six minutes on, the worker reads meters and looks round."""
+    world.time.moves(minutes=6)
+    await read_meters(world.time.clock)
+    await world.worker_looks()
 
 
 def handed(seen):
@@ -85,6 +96,94 @@ async def test_a_chat_carries_on_with_the_next_person_then_another_kind_then_wai
     assert kinds == ["limit.routed", "limit.routed", "limit.sent", "limit.returned"]
 
 
+async def test_an_early_reset_is_read_by_the_program_and_the_message_that_waits_goes_out(world):
+    """R16, R29: the spent account is asked nothing meanwhile, its meter every few minutes."""
+    ada = await look(world.account, "codex-cli", "ada")
+    ada.key.window(300, used=40, resets_in=7200).replies("Before.").refuses("usage_limit", resets_in=7200)
+    ada.key.replies("After.")
+    chat = await look(world.chat, "ada")
+    await world.say(chat, "One")
+    turn = await world.say(chat, "Two")
+    assert turn.state == "waiting"
+    read = len(world.simulator.all_requests(ada.key.secret, "/wham/usage"))
+
+    await minutes_later(world)
+    assert (await world.settled(turn)).state == "waiting"
+    assert len(world.simulator.requests(ada.key.secret)) == 2
+    assert len(world.simulator.all_requests(ada.key.secret, "/wham/usage")) == read + 1
+
+    ada.key.resets_early()
+    await minutes_later(world)
+    turn = await world.settled(turn)
+    assert (turn.state, turn.answer) == ("done", "After.")
+
+
+async def test_a_reading_that_fails_leaves_the_figures_and_waits_longer_each_time(world):
+    """R29, by the real program: a 429 of the meter is no limit, and it is left alone for a while."""
+    ada = await look(world.account, "codex-cli", "ada")
+    ada.key.window(300, used=40, resets_in=7200).replies("Fine.", times=9)
+    await world.say(await look(world.chat, "ada"), "One")
+    ada.key.usage_status = 429
+    asked = []
+    for _ in range(8):
+        await minutes_later(world)
+        asked.append(len(world.simulator.all_requests(ada.key.secret, "/wham/usage")))
+    assert asked[0] == 1
+    assert asked[-1] < 8  # not every time that it was due
+    row = await look(Account.objects.get, slug="ada")
+    assert row.read_backoff_until is not None
+    assert await look(lambda: [window.used_percent for window in row.windows.all()]) == [40]
+    assert (await world.say(await look(world.chat, "ada"), "Two")).state == "done"
+
+
+@pytest.fixture
+def ledger(world, tmp_path):
+    return Ledger(world.person, tmp_path)
+
+
+async def with_the_ledger(world, engine):
+    """A plan by that program whose model first asks for a tool of the ledger's, and a chat that offers it."""
+    if engine == "claude-code":
+        account, name = await look(claude, world), "mcp__conch__ledger__look_up"
+    else:
+        account, name = await look(world.account, engine), "ledger__look_up"
+    account.key.replies("Let me look.", calls=[Call(name, {"what": "tides"})]).replies("The moon moves them.")
+    return account, await look(world.chat, account.row.slug, model=account.row.model, tools=["ledger"])
+
+
+@pytest.mark.parametrize("engine", ["claude-code", "codex-cli"])
+async def test_a_program_calls_a_tool_of_the_chats_and_goes_on_with_what_it_gave(world, ledger, engine):
+    """The turn's own loop, its permissions and its record, also where the program calls."""
+    await look(ledger.permits, "always")
+    account, chat = await with_the_ledger(world, engine)
+
+    turn = await world.say(chat, "What moves the tides?")
+
+    assert (turn.state, turn.answer) == ("done", "Let me look.\n\nThe moon moves them.")
+    assert ledger.ran == ["look_up tides"]
+    assert await calls_of(turn) == [("look_up", "done", "All that is known of tides.")]
+    assert "All that is known of tides." in str(world.simulator.requests(account.key.secret)[-1].json)
+
+
+@pytest.mark.parametrize("engine", ["claude-code", "codex-cli"])
+async def test_a_program_whose_tool_asks_rests_until_the_person_has_answered_and_it_runs_once(world, ledger, engine):
+    """R17: what had run is handed over to the process that goes on; nothing runs before the word."""
+    account, chat = await with_the_ledger(world, engine)
+
+    turn = await world.say(chat, "What moves the tides?")
+
+    assert (turn.state, turn.waits_for, ledger.ran) == ("waiting", "tool", [])
+    (call_id, *_) = await asking(turn)
+    await doors.allow(world.person.pk, turn.pk, call_id, "once", clock=world.time.clock)
+    turn = await world.settled(turn)
+    assert turn.state == "done"
+    assert turn.answer.endswith("The moon moves them.")
+    assert ledger.ran == ["look_up tides"]
+    asked = world.simulator.requests(account.key.secret)
+    assert len(asked) == 2
+    assert "All that is known of tides." in str(asked[1].json)
+
+
 async def test_a_program_that_is_signed_out_is_not_at_its_limit(world, monkeypatch):
     """R36: nothing is routed past it, and the program can't renew the sign-in either."""
     monkeypatch.setenv("CODEX_REFRESH_TOKEN_URL_OVERRIDE", f"{world.simulator.url}/oauth/token")
@@ -100,8 +199,6 @@ async def test_a_program_that_is_signed_out_is_not_at_its_limit(world, monkeypat
 
 async def test_a_stop_ends_the_program(world):
     """R35: what had arrived is kept."""
-    from conch.turns import doors
-
     ada = await look(world.account, "codex-cli", "ada")
     ada.key.replies("one two three", pieces=3, hold_after=1)
     chat = await look(world.chat, "ada")
