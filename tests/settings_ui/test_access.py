@@ -46,7 +46,9 @@ def test_what_is_not_mine_cannot_be_chosen(signed_in, pick):
     assert Preferences.objects.get(person=signed_in.person).limit_fallback == "auto"
 
 
-@pytest.mark.parametrize("page", ["providers", "connect", "usage", "usage.csv", "you", "computer", "providers/codex"])
+@pytest.mark.parametrize(
+    "page", ["providers", "connect", "usage", "usage.csv", "you", "computer", "tools", "tools/notes", "providers/codex"]
+)
 def test_nobody_is_let_in_unsigned(client, db, page):
     response = client.get(f"/settings/{page}")
 
@@ -54,7 +56,7 @@ def test_nobody_is_let_in_unsigned(client, db, page):
     assert response["Location"].startswith("/signin")
 
 
-@pytest.mark.parametrize("page", ["providers", "connect", "usage", "you", "computer"])
+@pytest.mark.parametrize("page", ["providers", "connect", "usage", "you", "computer", "tools"])
 def test_pages_take_no_post(signed_in, page):
     assert signed_in.post(f"/settings/{page}").status_code == 405
 
