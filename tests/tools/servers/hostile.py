@@ -13,8 +13,8 @@ ODD = [
     "x" * 128,
     "x" * 129,
     "",
-    "dot.ted/name",
-    "dot_ted_name",
+    "dot.ted",
+    "dot_ted",
 ]
 
 
