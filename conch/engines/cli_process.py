@@ -169,6 +169,9 @@ class CliProcess:
     def end(self, *, gently: bool = True) -> "Future[None]":
         """End it, from wherever: at once where not `gently`, else after a moment to put things in order."""
         if self._ended is None:
+            # Before its pipes close: what it would do then, it can't any more.
+            if self.popen.returncode is None:
+                _signal(self.popen, signal.SIGTERM if gently else signal.SIGKILL)
             self._pipes.close()
             self._ended = _enders.submit(_end, self.popen, self.folder, GRACE if gently else 0.0)
         return self._ended
