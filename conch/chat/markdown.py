@@ -168,12 +168,12 @@ class _Renderer(RendererHTML):
         return (
             f'<figure class="codeblock"><figcaption><span>{label or "text"}</span>'
             '<button type="button" class="icon copy-code" aria-label="Copy code"></button></figcaption>'
-            f'<pre tabindex="0" role="region" aria-label="Code{", " + label if label else ""}">'
+            f'<pre tabindex="0" role="group" aria-label="Code{", " + label if label else ""}">'
             f'<code dir="ltr">{code}</code></pre></figure>\n'
         )
 
     def table_open(self, _tokens: Sequence[Token], _idx: int, _options: Any, _env: Env) -> str:
-        return '<div class="tbl" tabindex="0" role="region" aria-label="Table"><table>'
+        return '<div class="tbl" tabindex="0" role="group" aria-label="Table"><table>'
 
     def table_close(self, _tokens: Sequence[Token], _idx: int, _options: Any, _env: Env) -> str:
         return "</table></div>"

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from conch.chat import nacre_chat
 from conch.chat.answers import person_of, viewer
-from conch.chat.composing import RoomLeft
 from conch.chat.pressing import Press
 from conch.chat.shown import ShownLine
 from conch.copy.failures import failure_said
@@ -24,12 +24,6 @@ LOCAL = {"to": "local", "to_label": "SmolLM2 135M", "to_model_label": "SmolLM2 1
 PLAN_OFFER = {"slug": "two", "label": "Codex", "billing": "plan", "per_reply": None}
 KEY_OFFER = {"slug": "key", "label": "OpenRouter", "billing": "key", "per_reply": "0.021"}
 STEPS = ("Searched the project for “created_at”, 14 files", "Read models/order.py", "Ran EXPLAIN on the slow query")
-ROOMS = (
-    RoomLeft("Claude Code", "until 6:00 PM", 0, "none"),
-    RoomLeft("Codex", "72%", 72, ""),
-    RoomLeft("Codex · ada@home.example", "6%", 6, "low"),
-    RoomLeft("Reset since", "resets now", None, ""),
-)
 
 
 @require_GET
@@ -40,7 +34,21 @@ def nacre(request: HttpRequest) -> HttpResponse:
     sections = [
         (name, [_shown(said, f"{name}-{place}") for place, said in enumerate(lines)]) for name, lines in _lines(request)
     ]
-    return render(request, "nacre/every.html", {"sections": sections, "rooms": ROOMS, "steps": STEPS})
+    say, state = _Say(request), request.GET.get("box", "idle")
+    given = {"sections": sections, "rooms": nacre_chat.ROOMS, "steps": STEPS, "boxes": nacre_chat.BOXES, "state": state}
+    shown = {"turns": list(nacre_chat.turns(_of_messages(say))), "edited": nacre_chat.edited()}
+    return render(request, "nacre/every.html", given | shown | nacre_chat.listed() | nacre_chat.box(state))
+
+
+def _of_messages(say: "_Say") -> dict[str, Said]:
+    """The lines that the messages of the page stand with."""
+    return {
+        "carried": say.routed(),
+        "extra": say.other("limit.extra", label="Claude Code", cost="0.12"),
+        "waits": say.waiting("chosen", could=PLAN_OFFER),
+        "cut": say.failed("cut"),
+        "held": say.failed("held", until=say.at[0]),
+    }
 
 
 def _shown(said: Said, name: str) -> ShownLine:
@@ -143,6 +151,8 @@ def _stopped(say: _Say) -> list[Said]:
         say.failed("offline"),
         say.failed("interrupted", charged=True),
         say.failed("cut"),
+        say.failed("cut", arrived=False, charged=True),
+        say.failed("held", until=say.at[0]),
         say.failed("provider_error", said="The server had an error while processing your request"),
         say.failed("cannot_carry_images", offers=[PLAN_OFFER]),
         say.failed("too_long", offers=[PLAN_OFFER]),

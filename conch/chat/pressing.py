@@ -34,8 +34,8 @@ class Press:
 def press(button: Button, conversation_id: int, turn_id: int | None, run: int | None = None) -> Press:
     """Where that button goes, on a line of that turn; `run`: the one that the line speaks of."""
     if button.act in TURN_ACTIONS:
-        fields = (("account", button.account),) if button.account else ()
-        fields += (("run", str(run)),) if run is not None else ()
+        sent = {"account": button.account, "run": "" if run is None else str(run)}
+        fields = tuple((name, value) for name, value in sent.items() if value)
         return Press(button.label, reverse(TURN_ACTIONS[button.act], args=[turn_id]), fields)
     if button.act in CHAT_ACTIONS:
         fields = (("cap", button.amount),) if button.amount else ()

@@ -84,9 +84,9 @@ def opened(browser, address, person, path="/settings/providers", **options):
         context.close()
 
 
-def violations(page):
-    """What axe finds against WCAG 2.0–2.2 A and AA and its best practices, in few words."""
-    found = Axe().run(page).response["violations"]
+def violations(page, within=None):
+    """What axe finds against WCAG 2.0–2.2 A and AA and its best practices, in few words; `within`: in that part."""
+    found = Axe().run(page, context=within).response["violations"]
     return json.dumps([[one["id"], [node["html"][:160] for node in one["nodes"]][:3]] for one in found], indent=1)
 
 

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from conch.chat.nacre_chat import BOXES
 from conch.models import Preferences, Turn
 from tests.e2e.chat_site import *  # noqa: F403  fixtures are found by name
 from tests.e2e.chat_site import DESK, PHONE, a_chat, a_turn, say, shown, two_codex, violations
@@ -205,11 +206,16 @@ def test_every_part_in_every_state_is_accessible(browser, address, world, look, 
     options = {"viewport": size, "color_scheme": look, "has_touch": size is PHONE}
     with shown(browser, address, world.person, "/nacre", **options) as page:
         assert violations(page) == "[]"
+        page.get_by_role("button", name="Try again with another account").click()
+        expect(page.get_by_role("dialog", name="Try again with")).to_be_visible()
+        assert violations(page) == "[]"
+        for state in BOXES[1:]:
+            page.goto(f"/nacre?box={state}")
+            assert violations(page, "#box") == "[]", state
         for path in (f"/c/{chat.pk}", "/?new"):
             page.goto(path)
-            assert violations(page) == "[]"
-        page.locator("#pick").click()
-        assert violations(page) == "[]"
+            page.locator("#pick").click()  # also what the picker shows, open over the rest
+            assert violations(page) == "[]", path
         assert page.said == []
 
 

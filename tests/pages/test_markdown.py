@@ -99,7 +99,7 @@ def test_lists_tables_and_aligned_cells_are_kept():
 
     assert '<td class="right" dir="auto">2</td>' in html or '<td dir="auto" class="right">2</td>' in html
     assert '<ol start="3">' in html
-    assert 'role="region"' in html
+    assert 'role="group"' in html
 
 
 DOCUMENT = """# Plan
