@@ -59,8 +59,9 @@ def new_chat(request: HttpRequest) -> dict[str, Any]:
 
 
 def _tools(request: HttpRequest, agent: Agent | None) -> list[str]:
-    """What was chosen in a box that couldn't be sent, else the agent's."""
-    return request.POST.getlist("tools") if "tools" in request.POST else agent.tools if agent is not None else []
+    """What was chosen in a box that couldn't be sent, or before another account was picked; else the agent's."""
+    given = request.POST or request.GET
+    return given.getlist("tools") if "tools" in given else agent.tools if agent is not None else []
 
 
 def _agent(request: HttpRequest, named: str) -> Agent | None:

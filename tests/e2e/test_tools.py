@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from conch.models import Conversation, ToolPermission, ToolServer
+from conch.models import Account, Conversation, ToolPermission, ToolServer
 from tests.e2e.settings_site import ada, address, browser, opened, violations  # noqa: F401  fixtures, found by name
 from tests.tools.site import HERE, listed, program, server_of
 
@@ -113,6 +113,28 @@ def test_a_chat_turns_a_server_on_without_script(browser, address, ada, servers)
         page.get_by_role("button", name="Tools: Notes. Change").wait_for()
 
     assert Conversation.objects.get().tools == ["notes"]
+
+
+def test_a_new_chat_keeps_its_tools_when_another_account_or_model_is_picked(browser, address, ada, servers):  # noqa: F811
+    models = [{"id": "gpt-5.5", "label": "GPT-5.5"}, {"id": "gpt-5.5-mini", "label": "GPT-5.5 mini"}]
+    Account.objects.filter(slug="codex-2").update(known_models=models)
+    with opened(browser, address, ada, "/?new") as page:
+        page.get_by_role("button", name="Tools in this chat").click()
+        page.get_by_role("switch", name="Notes").check()
+        page.keyboard.press("Escape")
+        page.locator("#pick").click()
+        page.locator("#who").get_by_role("link", name="Anthropic").click()
+        page.wait_for_url("**account=anthropic**")
+        by_link = page.locator("#tool-notes").is_checked()
+        page.locator("#pick").click()
+        page.locator("#who summary").click()
+        page.locator("#who select").select_option("gpt-5.5-mini")
+        page.locator("#who").get_by_role("button", name="Use").click()
+        page.wait_for_url("**model=gpt-5.5-mini**")
+
+        assert by_link
+        assert page.locator("#tool-notes").is_checked()
+        assert not page.locator("#tool-library").is_checked()
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])

@@ -121,6 +121,16 @@
     toEnd();
   });
 
+  // A new chat for which another account or model is picked keeps the tools that were chosen for it.
+  const chosen = () => $$("#tools [form=composer]").filter((one) => one.checked || one.type === "hidden");
+  addEventListener("formdata", (event) => {
+    if (event.target.closest("#who")) chosen().forEach((one) => event.formData.append("tools", one.value));
+  });
+  addEventListener("click", (event) => {
+    const row = event.target.closest?.("#who a.row");
+    if (row) row.search += chosen().map((one) => `&tools=${encodeURIComponent(one.value)}`).join("");
+  });
+
   // What the server says no to is read beside the box; what was typed stays in it.
   addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
