@@ -44,6 +44,8 @@ class Client:
     host: str
     key: str = field(default="", repr=False)
     now: Callable[[], datetime] = utc_now
+    # What the SDK would otherwise copy from its defaults, deeply, for every request.
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @asynccontextmanager
     async def answer(
@@ -62,7 +64,7 @@ class Client:
                     body=body,
                     cast_to=httpx2.Response,
                     stream=True,
-                    options={"headers": dict(headers or {})},
+                    options={**self.options, "headers": dict(headers or {})},
                 )
         try:
             yield Answering(response, self, model)
@@ -79,7 +81,7 @@ class Client:
                     path,
                     cast_to=httpx2.Response,
                     stream=True,
-                    options={"headers": dict(headers or {})},
+                    options={**self.options, "headers": dict(headers or {})},
                 )
                 try:
                     text = await _whole(response)
@@ -225,32 +227,33 @@ class Clients:
 
         make = _anthropic if self._speaks is Speaks.ANTHROPIC else _openai
         try:
-            sdk, errors = make(base_url, key, http)
+            sdk, errors, unset = make(base_url, key, http)
             host = httpx2.URL(base_url).host
         except httpx2.InvalidURL as error:
             raise Unreachable(said(str(error)), host=base_url) from error
-        return Client(sdk, errors, self._speaks, host, key, self.now)
+        options = {"max_retries": 0, "timeout": unset, "post_parser": unset}
+        return Client(sdk, errors, self._speaks, host, key, self.now, options)
 
 
-def _openai(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception]]:
-    from openai import AsyncOpenAI, OpenAIError
+def _openai(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception], Any]:
+    from openai import NOT_GIVEN, AsyncOpenAI, OpenAIError
 
     sdk = AsyncOpenAI(api_key=key, base_url=base_url, max_retries=0, http_client=http, timeout=http.timeout)
     # The SDK fills these from the environment; an account's answers come by its own key and nothing else (R34).
     sdk.organization = sdk.project = sdk.admin_api_key = None
     sdk._custom_headers = {}  # noqa: SLF001 - OPENAI_CUSTOM_HEADERS has no other switch
-    return sdk, OpenAIError
+    return sdk, OpenAIError, NOT_GIVEN
 
 
-def _anthropic(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception]]:
-    from anthropic import AnthropicError, AsyncAnthropic, Omit
+def _anthropic(base_url: str, key: str, http: Any) -> tuple[Any, type[Exception], Any]:
+    from anthropic import NOT_GIVEN, AnthropicError, AsyncAnthropic, Omit
 
     sdk = AsyncAnthropic(api_key=key, base_url=base_url, max_retries=0, http_client=http, timeout=http.timeout)
     # The sign-in and the version of the wire that providers.md 2.1 describes, instead of what this SDK's release picks,
     # and instead of ANTHROPIC_CUSTOM_HEADERS, which has no other switch.
     headers: dict[str, Any] = {"X-Api-Key": key, "Authorization": Omit(), "anthropic-version": "2023-06-01"}
     sdk._custom_headers = headers  # noqa: SLF001
-    return sdk, AnthropicError
+    return sdk, AnthropicError, NOT_GIVEN
 
 
 def parsed(text: str) -> Any:

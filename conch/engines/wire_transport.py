@@ -12,6 +12,7 @@ import httpx2
 
 from conch.engines.wire import CONNECT_SECONDS, SILENCE_SECONDS
 from conch.engines.wire_frames import LONGEST_EVENT
+from conch.engines.wire_network import Network
 
 TIMES = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS, write=30.0, pool=CONNECT_SECONDS)
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
@@ -19,7 +20,7 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keep
 
 def connections(*, public_only: bool) -> httpx2.AsyncClient:
     """One pool of connections. Accounts of one host share them, so nothing of one may stay on them (cookies)."""
-    made = httpx2.AsyncHTTPTransport(verify=tls(), trust_env=False, limits=LIMITS)
+    made = Transport(verify=tls(), trust_env=False, limits=LIMITS)
     transport = Bounded(PublicOnly(made) if public_only else made)
     no_cookies = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     return httpx2.AsyncClient(
@@ -36,6 +37,14 @@ def connections(*, public_only: bool) -> httpx2.AsyncClient:
 def tls() -> ssl.SSLContext:
     """The certificates that are trusted: the system's, whatever the environment says. Read once, for all."""
     return httpx2.create_ssl_context(trust_env=False)
+
+
+class Transport(httpx2.AsyncHTTPTransport):
+    """The client's own transport, over connections of ours."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._pool._network_backend = Network()  # noqa: SLF001 - it takes no other one by its front door
 
 
 class Bounded(httpx2.AsyncBaseTransport):
