@@ -7,7 +7,7 @@ environment, in its own process group, ended with its session and with Conch. It
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from conch.tools.trouble import ToolTrouble
 
 LONGEST_LINE = 8 * 1024 * 1024  # bytes of one message
 FOREVER = 7 * 24 * 3600.0  # seconds; an open session may be silent, a call has its own bound
+MOST_ERRORS = 1024 * 1024  # bytes that a program's log takes on disk
 WORDS = 300  # characters of a program's last words
 
 Streams = tuple[Any, Any]
@@ -35,6 +36,14 @@ class ServerProcess(CliProcess):
     """The program of a server."""
 
     longest_line: ClassVar[int] = LONGEST_LINE
+
+    def forget_errors(self) -> None:
+        """Give back the room of what it wrote to its standard error: servers log there for as long as they live."""
+        with suppress(OSError, ValueError):
+            assert self.popen.stderr is not None
+            kept = self.popen.stderr.fileno()
+            if os.fstat(kept).st_blocks * 512 > MOST_ERRORS:
+                os.ftruncate(kept, 0)
 
 
 def over_stdio(launch: Launch) -> Transport:
@@ -82,6 +91,7 @@ async def _read(process: ServerProcess, incoming: Any, launch: Launch) -> None:
     async with incoming:
         try:
             while (line := await process.next_line(FOREVER)) is not None:
+                process.forget_errors()
                 message = _message(line)
                 if message is not None:
                     await incoming.send(message)

@@ -1,6 +1,7 @@
 """Servers that mean no good, and the ways that lead inside: bounded, told in words, and nothing is run twice."""
 
 import asyncio
+import os
 
 import pytest
 
@@ -11,6 +12,7 @@ from conch.tools.calling import LONGEST
 from conch.tools.launches import launch_of
 from conch.tools.listing import listing_of
 from conch.tools.offers import MOST_OFFERED, offered
+from conch.tools.over_stdio import MOST_ERRORS, ServerProcess
 from conch.tools.servers import Kind, Wish
 from conch.tools.trouble import ToolTrouble
 from tests.conftest import NOW, make_person
@@ -237,3 +239,41 @@ async def test_what_goes_wrong_is_in_no_log_with_what_was_told_in_secret(owner, 
 
     assert "s3cret-wrong-one" not in caplog.text
     assert "for-it-alone" not in caplog.text
+
+
+async def test_what_a_program_logs_takes_no_more_than_a_bound_on_disk(owner, monkeypatch):
+    """It writes 3.5 MB at each call."""
+    started = []
+    real = ServerProcess.start.__func__
+
+    async def kept(kind, *given):
+        started.append(await real(kind, *given))
+        return started[-1]
+
+    monkeypatch.setattr(ServerProcess, "start", classmethod(kept))
+    server = await look(hostile_of, owner, "log")
+
+    for _ in range(2):
+        outcome = await tools.call(owner.pk, offered_by(server, "run"), {}, seconds=20)
+    taken = os.fstat(started[-1].popen.stderr.fileno()).st_blocks * 512
+
+    assert not outcome.failed
+    assert len(started) == 1
+    assert taken <= MOST_ERRORS
+
+
+async def test_where_every_session_is_busy_a_call_to_another_server_says_so(owner, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST", 1)
+    hanging = await look(hostile_of, owner, "hang")
+    other = await look(server_of, owner, "Other", url="https://other.example/mcp")
+    busy = asyncio.create_task(tools.call(owner.pk, offered_by(hanging, "run"), {}, seconds=4))
+    async with asyncio.timeout(4):
+        while not any(session.calls for session in sessions._pools.get(asyncio.get_running_loop(), {}).values()):
+            await asyncio.sleep(0)
+
+    outcome = await tools.call(owner.pk, offered_by(other, "run"), {})
+    await look(other.refresh_from_db)
+    await busy
+
+    assert outcome.text == "Too many servers are busy right now. Try again in a while. This call didn’t run."
+    assert other.trouble == {}

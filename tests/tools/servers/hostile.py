@@ -63,6 +63,12 @@ def dies():
     os._exit(3)
 
 
+def log():
+    sys.stderr.write("logged\n" * 500_000)
+    sys.stderr.flush()
+    return text("nothing")
+
+
 def flood():
     for number in range(20_000):
         say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": number}})
@@ -80,6 +86,7 @@ CALLS = {
     "surrogates": lambda: text("a\ud83dz\0!"),
     "picture": lambda: {"content": [{"type": "image", "data": "aGVsbG8=" * 300, "mimeType": "image/png"}]},
     "flood": flood,
+    "log": log,
 }
 
 
