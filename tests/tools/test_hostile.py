@@ -264,15 +264,20 @@ async def test_what_a_program_logs_takes_no_more_than_a_bound_on_disk(owner, mon
 
 async def test_where_every_session_is_busy_a_call_to_another_server_says_so(owner, monkeypatch):
     monkeypatch.setattr(sessions, "MOST", 1)
-    hanging = await look(hostile_of, owner, "hang")
+    launch = launch_of(await look(hostile_of, owner, "well"))
     other = await look(server_of, owner, "Other", url="https://other.example/mcp")
-    busy = asyncio.create_task(tools.call(owner.pk, offered_by(hanging, "run"), {}, seconds=4))
-    async with asyncio.timeout(4):
-        while not any(session.calls for session in sessions._pools.get(asyncio.get_running_loop(), {}).values()):
-            await asyncio.sleep(0)
+    began, held = asyncio.Event(), asyncio.Event()
+
+    async def asked(_session):
+        began.set()
+        await held.wait()
+
+    busy = asyncio.create_task(sessions.session_with(launch).use(asked, 20))
+    await began.wait()
 
     outcome = await tools.call(owner.pk, offered_by(other, "run"), {})
     await look(other.refresh_from_db)
+    held.set()
     await busy
 
     assert outcome.text == "Too many servers are busy right now. Try again in a while. This call didn’t run."
