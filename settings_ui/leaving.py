@@ -47,7 +47,7 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 def everything(person: Person) -> Iterator[str]:
     """The file, in pieces: who, preferences, accounts, agents, routines, tools, chats with what was said, ledger."""
     preferences = model_to_dict(Preferences.objects.get(person=person))
-    accounts = [model_to_dict(row, exclude=SECRET) for row in Account.objects.filter(person=person).order_by("pk")]
+    accounts = [_account(row) for row in Account.objects.filter(person=person).order_by("pk")]
     yield f'{{"name": {_json(person.username)}, "preferences": {_json(preferences)}, "accounts": {_json(accounts)}'
     for name, kept in (("agents", Agent), ("routines", Routine), ("tool_servers", ToolServer)):
         rows = kept.objects.filter(person=person).order_by("pk")
@@ -61,6 +61,12 @@ def everything(person: Person) -> Iterator[str]:
     for number, entry in enumerate(entries.iterator(chunk_size=PIECE)):
         yield ("," if number else "") + _json(model_to_dict(entry) | {"id": entry.pk})
     yield "]}"
+
+
+def _account(row: Account) -> dict[str, Any]:
+    """An account with what its models were found or said to take; never what opens it."""
+    takes = [model_to_dict(ability, exclude=("id", "account")) for ability in row.abilities.order_by("pk")]
+    return model_to_dict(row, exclude=SECRET) | {"abilities": takes}
 
 
 def _chat(chat: Conversation, comma: str) -> Iterator[str]:

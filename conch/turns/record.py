@@ -171,7 +171,7 @@ def _settle(tried: Tried, usage: Usage, state: str, now: datetime) -> int | None
     if state == "done":
         return ledger.settle(tried.entry_id, usage, now)
     said = tried.text if tried.latest is None else tried.latest
-    return ledger.settle(tried.entry_id, at_least(usage, said), now, estimated=True)
+    return ledger.settle(tried.entry_id, at_least(usage, said, tried.ratio), now, estimated=True)
 
 
 def plus(one: Usage, other: Usage) -> Usage:
@@ -185,9 +185,13 @@ def plus(one: Usage, other: Usage) -> Usage:
     return Usage(**{name: both(name) for name in figures}, extra=one.extra or other.extra)
 
 
-def at_least(usage: Usage, text: str) -> Usage:
-    """The usage of an attempt that didn't come to its end: no less output than the text that had arrived."""
-    return replace(usage, output_tokens=max(usage.output_tokens or 0, tokens.count(text) if text else 0))
+def at_least(usage: Usage, text: str, ratio: float = 1.0) -> Usage:
+    """The usage of an attempt that didn't come to its end: no less output than the text that had arrived.
+
+    `ratio`: how many of the model's own tokens one counted here is taken for.
+    """
+    arrived = int(tokens.count(text) * ratio) if text else 0
+    return replace(usage, output_tokens=max(usage.output_tokens or 0, arrived))
 
 
 def _extra(tried: Tried, usage: Usage, now: datetime) -> int | None:
