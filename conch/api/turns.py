@@ -35,10 +35,10 @@ async def send_message(request: HttpRequest, conversation_id: int, given: Messag
     """
     caller = person_id(request)
     images = await _images(given.images) if given.images else ()
-    turn = await doors.send(caller, conversation_id, given.text, images=images, key=given.idempotency_key)
+    turn_id = await doors.post(caller, conversation_id, given.text, images=images, key=given.idempotency_key)
     if _wants_events(request):
-        return sse.stream(turn.pk)
-    return await _accepted(caller, conversation_id, turn.pk)
+        return sse.stream(turn_id)
+    return await _accepted(caller, conversation_id, turn_id)
 
 
 @router.get(TURN + "/events", summary="A turn's events")

@@ -28,7 +28,7 @@ from conch.engines.base import (
     Unreachable,
     Usage,
 )
-from conch.engines.codex_home import Tokens, folder_of, read_tokens, signed_in_at
+from conch.engines.codex_home import Tokens, folder_of, known_tokens, read_tokens, signed_in_at
 from conch.engines.refusals import Speaks
 from conch.engines.wire import Client, Clients, Reading
 from conch.engines.wire_responses import responses_body, stream_responses
@@ -152,13 +152,15 @@ class Codex:
 
     async def _tokens(self, access: Access) -> Tokens:
         """The sign-in as it is now. Raises SignedOut where it is gone, or somebody else's than the account's."""
-        tokens = await asyncio.to_thread(read_tokens, folder_of(access.home))
+        folder = folder_of(access.home)
+        known = known_tokens(folder)
+        tokens = await asyncio.to_thread(read_tokens, folder) if known is None else known
         if tokens.expires_at is not None and tokens.expires_at <= self.clients.now():
             with suppress(SignedOut):  # a clock may be wrong: then the provider says what it thinks of it
                 tokens = await self._renewed(access, tokens)
         theirs = tokens.identity.identity
         if ":" in access.identity and theirs and theirs != access.identity:
-            raise SignedOut(f"the sign-in in {folder_of(access.home)} is now somebody else's")
+            raise SignedOut(f"the sign-in in {folder} is now somebody else's")
         return tokens
 
     async def _renewed(self, access: Access, refused: Tokens) -> Tokens:

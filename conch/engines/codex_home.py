@@ -53,8 +53,34 @@ def _kept(folder: Path) -> Any:
         raise SignedOut(f"the sign-in in {folder} can't be read") from error
 
 
+# The sign-ins as last read, each with what its file was then.
+_known: dict[Path, tuple[tuple[int, ...], Tokens]] = {}
+
+
+def known_tokens(folder: Path) -> Tokens | None:
+    """The sign-in in that home where its file is as it was when it was last read; None: it is to be read."""
+    known = _known.get(folder)
+    return known[1] if known is not None and known[0] == _state(folder) else None
+
+
+def _state(folder: Path) -> tuple[int, ...]:
+    try:
+        found = (folder / AUTH_FILE).stat()
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
 def read_tokens(folder: Path) -> Tokens:
     """The sign-in in that home. Raises SignedOut, saying why. Blocking, but for a small file."""
+    state = _state(folder)
+    tokens = _read_tokens(folder)
+    if state:
+        _known[folder] = (state, tokens)
+    return tokens
+
+
+def _read_tokens(folder: Path) -> Tokens:
     kept = _kept(folder)
     tokens = kept.get("tokens") if isinstance(kept, Mapping) else None
     if not isinstance(tokens, Mapping) or not isinstance(tokens.get("access_token"), str) or not tokens["access_token"]:

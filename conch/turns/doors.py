@@ -26,13 +26,28 @@ async def send(
     clock: Clock = SYSTEM,
 ) -> Turn:
     """Take a message in and begin to answer it. The same key again: the same turn, nothing is sent again."""
+    turn_id = await post(person_id, conversation_id, text, images=images, key=key, unattended=unattended, clock=clock)
+    return await _turn(person_id, turn_id)
+
+
+async def post(
+    person_id: int,
+    conversation_id: int,
+    text: str,
+    *,
+    images: tuple[Image, ...] = (),
+    key: str | None = None,
+    unattended: bool = False,
+    clock: Clock = SYSTEM,
+) -> int:
+    """The same for who needs no more than the turn's id."""
     text = checked(text, images)
     accepted = await step(
         accept, person_id, conversation_id, text, clock.now(), images=images, key=key, unattended=unattended
     )
     if accepted.created:
         start(accepted.turn_id, clock=clock)
-    return await _turn(person_id, accepted.turn_id)
+    return accepted.turn_id
 
 
 async def _turn(person_id: int, turn_id: int) -> Turn:

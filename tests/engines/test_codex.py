@@ -346,3 +346,24 @@ async def test_nothing_is_ever_written_into_a_home(provider, codex, access, home
     await codex.identify(access)
     await codex.models(access)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in home.iterdir()} == before
+
+
+async def test_a_sign_in_is_read_again_as_soon_as_its_file_has_changed(tmp_path):
+    """It is kept in memory between turns, never longer than the file stays as it is."""
+    from conch.engines.base import SignedOut
+    from conch.engines.codex_home import known_tokens, read_tokens
+
+    file = tmp_path / "auth.json"
+    file.write_text('{"tokens": {"access_token": "first", "account_id": "a"}}')
+    read_tokens(tmp_path)
+    assert known_tokens(tmp_path).access_token == "first"
+
+    file.write_text('{"tokens": {"access_token": "other", "account_id": "a"}}')
+    assert known_tokens(tmp_path) is None
+    assert read_tokens(tmp_path).access_token == "other"
+    assert known_tokens(tmp_path).access_token == "other"
+
+    file.unlink()
+    assert known_tokens(tmp_path) is None
+    with pytest.raises(SignedOut):
+        read_tokens(tmp_path)

@@ -3,18 +3,21 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 
 import httpcore2
 import pytest
+import uvloop
 
 from conch.engines import wire_network
 from conch.engines.wire_network import MOST_UNREAD, Network
+from tests.simulator.tls import authority
 
 
 @contextlib.asynccontextmanager
-async def served(answer):
+async def served(answer, tls=None):
     """A server on a free port; `answer` is called with each connection's reader and writer."""
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -41,6 +44,32 @@ async def test_what_is_sent_comes_back_and_an_idle_connection_knows_that_its_ser
         assert await stream.read(99, timeout=5) == b""
         assert stream.get_extra_info("is_readable")
     await stream.aclose()
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_over_tls_a_server_is_believed_by_its_certificate_alone(run, tmp_path):
+    """On both kinds of loops that Conch runs on."""
+    trusted, tls = authority(tmp_path)
+
+    async def asked(context, name):
+        async with served(_echo, tls) as port:
+            stream = await Network().connect_tcp("127.0.0.1", port, timeout=5)
+            stream = await stream.start_tls(context, server_hostname=name, timeout=5)
+            await stream.write(b"whole" * 20_000)
+            came = b""
+            while len(came) < 100_000:
+                came += await stream.read(65536, timeout=5)
+            known = stream.get_extra_info("ssl_object").version()
+            await stream.aclose()
+            return came, known
+
+    came, known = run(asked(ssl.create_default_context(cafile=trusted), "localhost"))
+    assert came == b"whole" * 20_000
+    assert known == "TLSv1.3"
+    with pytest.raises(httpcore2.ConnectError, match=r"CERTIFICATE_VERIFY_FAILED|verify failed"):
+        run(asked(ssl.create_default_context(), "localhost"))
+    with pytest.raises(httpcore2.ConnectError, match=r"ostname|verify failed"):
+        run(asked(ssl.create_default_context(cafile=trusted), "another.example"))
 
 
 async def test_silence_and_a_server_that_takes_nothing_end_by_their_times():
