@@ -15,7 +15,7 @@ from conch.engines import local_models
 from conch.engines.base import Billing
 from conch.models import Account, Attempt, Conversation, Line, Preferences, ToolCall, Turn
 from conch.money import from_nano, plain
-from conch.turns.calls import seconds_of
+from conch.turns.calls import facts_of
 
 LOCAL = "local"
 FREE = (Billing.PLAN, Billing.LOCAL)
@@ -95,22 +95,7 @@ def turn_json(
         "failure": failed if turn.failure_code else None,
         "replaced_by": turn.replaced_by_id,
         "attempts": [_attempt(attempt, reader) for attempt in attempts],
-        "calls": [call_json(call) for call in calls],
-    }
-
-
-def call_json(call: ToolCall) -> dict[str, Any]:
-    """A call of a tool: what was asked for, and what came of it."""
-    return {
-        "id": call.pk,
-        "name": call.name,
-        "title": call.title,
-        "account": call.account,
-        "state": call.state,
-        "arguments": call.arguments,
-        "outcome": call.outcome,
-        "seconds": seconds_of(call),
-        "forgotten": call.forgotten,
+        "calls": [facts_of(call) for call in calls],
     }
 
 

@@ -10,7 +10,7 @@ from conch.copy.calls import in_short
 from conch.copy.clock import Viewer
 from conch.models import Conversation, Line, ToolCall, Turn
 from conch.money import from_nano, plain
-from conch.turns.calls import seconds_of
+from conch.turns.calls import facts_of, seconds_of
 
 
 def as_markdown(chat: Conversation, viewer: Viewer) -> str:
@@ -81,18 +81,5 @@ def _turn(turn: Turn, calls: list[ToolCall]) -> dict[str, Any]:
         "created_at": turn.created_at.isoformat(),
         "ended_at": turn.ended_at.isoformat() if turn.ended_at else None,
         "replaced_by": turn.replaced_by_id,
-        "calls": [_call(call) for call in calls],
-    }
-
-
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {
-        "name": call.name,
-        "title": call.title,
-        "account": call.account,
-        "state": call.state,
-        "arguments": call.arguments,
-        "outcome": call.outcome,
-        "seconds": seconds_of(call),
-        "forgotten": call.forgotten,
+        "calls": [facts_of(call) for call in calls],
     }

@@ -189,17 +189,24 @@ def answer(person_id: int, turn_id: int, call_id: int, allow: str, now: datetime
     return bool(resting.update(wake_at=now))
 
 
-def told(row: ToolCall) -> dict[str, Any]:
-    """The data of the event `tool`."""
+def facts_of(row: ToolCall) -> dict[str, Any]:
+    """A call as it is given out: what was asked for, by whom, and what came of it."""
     return {
         "id": row.pk,
         "name": row.name,
         "title": row.title,
+        "account": row.account,
         "state": row.state,
         "arguments": row.arguments,
-        "outcome": row.outcome[:LONG_OUTCOME],
+        "outcome": row.outcome,
         "seconds": seconds_of(row),
+        "forgotten": row.forgotten,
     }
+
+
+def told(row: ToolCall) -> dict[str, Any]:
+    """The data of the event `tool`; a long outcome is cut, the turn has all of it."""
+    return facts_of(row) | {"outcome": row.outcome[:LONG_OUTCOME]}
 
 
 def seconds_of(row: ToolCall) -> float | None:
