@@ -23,6 +23,7 @@ from conch.engines.base import EngineError, Message
 from conch.engines.cli_process import CliProcess
 
 MOST = 3
+SPARES = 1  # for each way of starting one
 AT_ONCE = 8
 AGE = 600.0  # seconds without a message
 LIFE = 3600.0  # seconds since its first message
@@ -107,7 +108,7 @@ class Ready(Generic[P]):
 
     def prepare(self, key: Hashable, start: Start[P]) -> None:
         """Have a spare ready soon. Failing to says nothing: the turn that needs it will find out."""
-        if key in self._starting or any(one.key == key and not one.chat for one in self._idle):
+        if key in self._starting or sum(one.key == key and not one.chat for one in self._idle) >= SPARES:
             return
         task = asyncio.get_running_loop().create_task(self._fill(key, start), context=Context())
         self._starting[key] = task

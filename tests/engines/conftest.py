@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.engines.plans import plan
+from tests.engines.plans import no_spares, plan
 from tests.engines.provider import Provider
 
-__all__ = ["plan"]
+__all__ = ["no_spares", "plan"]
 
 NOW = datetime(2026, 10, 9, 12, 0, tzinfo=UTC)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from conch.engines import cli_process_ready
 from conch.engines.base import Access, Message, Request
 from conch.engines.claude_code import ClaudeCode
 from conch.engines.codex_cli import CodexCli
@@ -50,8 +51,14 @@ class Plan:
         ]
 
 
+@pytest.fixture
+def no_spares(monkeypatch):
+    """No program is started ahead: each takes as long as the test that would have no use for it."""
+    monkeypatch.setattr(cli_process_ready, "SPARES", 0)
+
+
 @pytest.fixture(params=["claude-code", "codex-cli"])
-async def plan(request, real_programs, simulator, tmp_path, monkeypatch):
+async def plan(request, real_programs, no_spares, simulator, tmp_path, monkeypatch):
     """A plan of each kind."""
     monkeypatch.setenv("CODEX_REFRESH_TOKEN_URL_OVERRIDE", f"{simulator.url}/oauth/token")
     if request.param == "claude-code":

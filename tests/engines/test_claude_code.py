@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from conch.engines import cli_process_ready
 from conch.engines.base import (
     Access,
     Done,
@@ -31,7 +32,7 @@ from tests.engines.hostile import EVIL, spoil_claude
 from tests.engines.provider import heard, heard_until_refused, text_of
 from tests.engines.test_programs_process import gone
 
-pytestmark = pytest.mark.usefixtures("real_programs")
+pytestmark = pytest.mark.usefixtures("real_programs", "no_spares")
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
@@ -220,8 +221,11 @@ async def test_a_secret_of_one_chat_is_in_no_request_of_another(claude, access, 
     assert "plugh" not in str(others[0].json)
 
 
-async def test_another_chats_message_finds_a_program_ready_that_has_had_no_turn(claude, access, simulator, bob):
+async def test_another_chats_message_finds_a_program_ready_that_has_had_no_turn(
+    claude, access, simulator, bob, monkeypatch
+):
     """One only, ended with the engine."""
+    monkeypatch.setattr(cli_process_ready, "SPARES", 1)
     bob.replies("Noted.", times=3)
     await heard(claude.reply(access, ask("The word is xyzzy.")))
     await asyncio.gather(*claude._ready._starting.values())

@@ -33,7 +33,7 @@ from tests.engines.provider import heard, heard_until_refused, text_of
 from tests.engines.test_claude_code import PNG
 from tests.engines.test_programs_process import gone
 
-pytestmark = pytest.mark.usefixtures("real_programs")
+pytestmark = pytest.mark.usefixtures("real_programs", "no_spares")
 
 
 @pytest.fixture
