@@ -16,8 +16,8 @@ class Growing:
         self.soak = Soak(folder, seed=5, database=database)
         self.front = Proxy()
         place = self.soak.place
-        self.webs = [place.serve(), place.serve()]
         self.workers = [place.work(), place.work()]
+        self.webs = [place.fork(), place.fork()]
         for web in self.webs:
             web.wait_until_serving()
         self._show()
@@ -28,7 +28,8 @@ class Growing:
     def replace_web(self, number, end):
         """End one; the other serves everybody until its successor is there."""
         end(self.webs[number])
-        self.webs[number] = self.soak.place.serve().wait_until_serving()
+        start = self.soak.place.serve if end is roll else self.soak.place.fork
+        self.webs[number] = start().wait_until_serving()
         self._show()
 
     def replace_worker(self, number, end):

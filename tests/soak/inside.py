@@ -5,7 +5,9 @@ in and out on one line.
 """
 
 import json
+import os
 import sys
+from pathlib import Path
 
 import django
 
@@ -20,7 +22,6 @@ def main():
 
 def prepare(accounts, budget=None):
     """Set up the database, its owner and the accounts; return a token. `accounts`: columns, and the key."""
-    from django.core.management import call_command
     from django.utils import timezone
 
     from conch.accounts import tokens
@@ -28,7 +29,7 @@ def prepare(accounts, budget=None):
     from conch.accounts.seal import seal
     from conch.models import Account, Preferences
 
-    call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+    migrated()
     owner, now = make_owner(), timezone.now()
     Preferences.objects.filter(person=owner).update(limit_paid=True, month_budget_nano=budget)
     for given in accounts:
@@ -44,6 +45,40 @@ def prepare(accounts, budget=None):
             **given,
         )
     return {"token": tokens.make(owner, "soak", now)}
+
+
+def migrated():
+    """The tables. Made by the migrations once for all tests of a machine where the database is a file, then copied."""
+    import contextlib
+    import shutil
+    import sqlite3
+    import tempfile
+
+    from django.core.management import call_command
+    from django.db import connection
+
+    kept = Path(tempfile.gettempdir()) / f"conch-migrated-{_of_migrations()}.sqlite3"
+    file = Path(str(connection.settings_dict["NAME"]))
+    if connection.vendor == "sqlite" and kept.exists():
+        shutil.copyfile(kept, file)
+        return
+    call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+    if connection.vendor == "sqlite":
+        copying = kept.with_suffix(f".{os.getpid()}")
+        with contextlib.closing(sqlite3.connect(file)) as made:
+            made.execute("VACUUM INTO ?", [str(copying)])
+        copying.replace(kept)
+
+
+def _of_migrations():
+    """A name for what all migrations say, so that a changed one is never missed."""
+    from hashlib import sha256
+
+    import conch.migrations
+
+    files = sorted(Path(conch.migrations.__path__[0]).glob("*.py"))
+    said = sha256(b"".join(path.read_bytes() for path in files) + django.__version__.encode())
+    return said.hexdigest()[:16]
 
 
 def plan(at, waiting, routines, expired):

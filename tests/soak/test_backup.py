@@ -66,21 +66,21 @@ def test_a_backup_of_a_running_conch_goes_back_into_an_empty_folder(at_work, tmp
     assert list(data.glob("before-restore-*/secret_key"))
 
 
-@pytest.mark.parametrize("content", [b"", b"not a tar", None], ids=["empty", "garbage", "another tar"])
-def test_what_is_no_backup_changes_nothing(tmp_path, content):
-    place = Place(tmp_path)
+def test_what_is_no_backup_changes_nothing(tmp_path):
+    """Bad input: nothing, garbage, and an archive of something else that would write outside."""
+    place, file = Place(tmp_path), tmp_path / "file"
     place.inside("prepare", accounts=[])
-    file = tmp_path / "file"
-    if content is None:
-        with tarfile.open(file, "w:gz") as tar:
-            tar.add(__file__, "../outside")
-    else:
-        file.write_bytes(content)
     before = sorted(path.name for path in (tmp_path / "data").iterdir())
+    for content in (b"", b"not a tar", None):
+        if content is None:
+            with tarfile.open(file, "w:gz") as tar:
+                tar.add(__file__, "../outside")
+        else:
+            file.write_bytes(content)
 
-    said = manage(place, "restore", file, fails=True)
+        said = manage(place, "restore", file, fails=True)
+
+        assert said.count("\n") == 1
+        assert sorted(path.name for path in (tmp_path / "data").iterdir()) == before
+        assert not (tmp_path / "outside").exists()
     place.end()
-
-    assert said.count("\n") == 1
-    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == before
-    assert not (tmp_path / "outside").exists()
