@@ -65,7 +65,8 @@ async def _called(params: Mapping[str, Any], name: str, run_tool: RunTool) -> di
 
 
 def _listed(tool: Tool) -> dict[str, Any]:
-    about = {"name": tool.name, "description": tool.description, "inputSchema": dict(tool.schema)}
+    # One whose arguments aren't said to be an object would have the program refuse them all.
+    about = {"name": tool.name, "description": tool.description, "inputSchema": {**tool.schema, "type": "object"}}
     return {**about, "_meta": {"anthropic/maxResultSizeChars": LONGEST}}
 
 

@@ -70,6 +70,14 @@ async def test_a_tool_runs_once_and_the_answer_goes_on_with_what_it_gave(plan):
     assert own == {named(plan, WEATHER), named(plan, NOTES)}
 
 
+async def test_a_tool_whose_arguments_are_oddly_described_hides_no_other(plan):
+    """A program that checks what it is told would pass over all of them."""
+    odd = [Tool(f"odd__{place}", "", schema) for place, schema in enumerate(({}, {"type": "array"}, {"anyOf": []}))]
+    plan.key.replies("Noted.")
+    await plan.turn(tools=(WEATHER, *odd), run_tool=Runs())
+    assert {named(plan, tool) for tool in (WEATHER, *odd)} <= set(plan.asked[0].asked.tools)
+
+
 async def test_several_calls_of_one_message_each_run_once(plan):
     calls(plan, WEATHER, NOTES, text="").replies("Both.")
     runs = Runs()
