@@ -57,29 +57,26 @@ def grouped(ways: Sequence[Way]) -> list[Choice]:
     Plans of the same `shares_account` and identity are one. One whose identity isn't known joins the only choice of
     its `shares_account` that is known, and stands alone where there are several or none. A key is one account.
     """
-    known: dict[str, set[str]] = {}
-    for way in ways:
-        if way.billing != KEY and way.identity:
-            known.setdefault(way.shares_account, set()).add(way.identity)
     groups: dict[object, tuple[Way, ...]] = {}
     for way in ways:
-        whose = _whose(way, known)
+        if way.billing == KEY:
+            whose: object = way.slug
+        else:
+            whose = (way.shares_account, way.identity) if way.identity else _joins(way, ways)
         groups[whose] = (*groups[whose], way) if whose in groups else (way,)
     return [Choice(number, members) for number, members in enumerate(groups.values())]
 
 
-def _whose(way: Way, known: dict[str, set[str]]) -> object:
-    if way.billing == KEY:
-        return way.slug
-    if way.identity:
-        return (way.shares_account, way.identity)
-    identities = known.get(way.shares_account, ())
-    return (way.shares_account, *identities) if len(identities) == 1 else way.slug
+def _joins(way: Way, ways: Sequence[Way]) -> object:
+    """Whose a plan is of which nobody knows whose it is."""
+    plans = [other for other in ways if other.billing != KEY and other.shares_account == way.shares_account]
+    known = {other.identity for other in plans if other.identity}
+    return (way.shares_account, *known) if len(known) == 1 else way.slug
 
 
 def named(choices: Sequence[Choice]) -> dict[str, str]:
     """The name of every choice, by its id (R2): the shortest label, and whose it is where two would read the same."""
-    names = {choice.id: _shortest(choice) for choice in choices}
+    names = {c.id: c.ways[0].label if len(c.ways) == 1 else _shortest(c) for c in choices}
     if len(set(names.values())) == len(names):
         return names
     alike: dict[str, list[Choice]] = {}
@@ -92,8 +89,6 @@ def named(choices: Sequence[Choice]) -> dict[str, str]:
 
 
 def _shortest(choice: Choice) -> str:
-    if len(choice.ways) == 1:
-        return choice.ways[0].label
     return min((way.label for way in choice.ways), key=len)
 
 

@@ -180,13 +180,14 @@ def _metered(model: str, windows: Sequence[Window], now: datetime) -> Room:
         return Room("none", 0, last.resets_at, last.name, _longer(last, shortest), False, AT_LIMIT, last.resets_at)
     if binding is not None:
         state = "low" if most >= LOW_FROM else "ok"
-        return Room(state, _left(most), binding.resets_at, binding.name, _longer(binding, shortest))
+        longer = binding.length_minutes != shortest and _longer(binding, shortest)
+        return Room(state, _left(most), binding.resets_at, binding.name, longer)
     return RESETS_NOW if passed else UNKNOWN
 
 
 def _left(used: float) -> int:
     """Whole percent left: never 0 while there is room, never more than there is."""
-    return max(1, int(FULL_AT - used))
+    return int(FULL_AT - used) or 1
 
 
 def _far(at: datetime | None) -> float:

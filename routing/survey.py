@@ -40,30 +40,36 @@ class Standing(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One choice by its name, with how each of its ways stands."""
+    """One choice by its name, with how each of its ways stands; `foremost`: the best of them where nobody said yes."""
 
     choice: Choice
     label: str
     standings: tuple[Standing, ...]
+    foremost: Standing
 
     def best(self, yes: frozenset[str] = NOTHING) -> Standing:
         """The first way that can answer for the choice (R9), else the one that is nearest to it."""
-        if len(self.standings) == 1:
-            return self.standings[0]
-        able = [standing for standing in self.standings if not standing.beyond(yes)]
-        if able:
-            return next((standing for standing in able if standing.carries.whole), able[0])
-        return max(self.standings, key=lambda standing: _nearness(standing.beyond(yes)[0]))
+        return best_of(self.standings, yes) if yes else self.foremost
 
     def why(self) -> Why:
         """Whether Automatic passes it over now, and why."""
-        best = self.standings[0] if len(self.standings) == 1 else self.best()
+        best = self.foremost
         return Why(self.choice.id, best.skip(best.codes[0]) if best.codes else None)
 
     def offer(self, yes: frozenset[str] = NOTHING) -> Offer:
         """It as somebody who could answer."""
         way = self.best(yes).way
         return Offer(way.slug, self.label, way.billing, way.per_reply if way.billing == KEY else None)
+
+
+def best_of(standings: tuple[Standing, ...], yes: frozenset[str]) -> Standing:
+    """The first of some ways that can answer (R9), else the one that is nearest to it."""
+    if len(standings) == 1:
+        return standings[0]
+    able = [standing for standing in standings if not standing.beyond(yes)]
+    if able:
+        return next((standing for standing in able if standing.carries.whole), able[0])
+    return max(standings, key=lambda standing: _nearness(standing.beyond(yes)[0]))
 
 
 def _nearness(code: str) -> int:
@@ -120,11 +126,12 @@ class Survey:
         return run.waiting and run.waiting_since is not None and self.now - run.waiting_since > AWAY_AFTER
 
     def _seen(self, choice: Choice) -> Seen:
-        if len(choice.ways) == 1:
-            standings: tuple[Standing, ...] = (self._standing(choice, choice.ways[0]),)
-        else:
-            standings = tuple([self._standing(choice, way) for way in choice.ways])
-        return Seen(choice, self.names[choice.id], standings)
+        label, ways = self.names[choice.id], choice.ways
+        if len(ways) == 1:
+            only = self._standing(choice, ways[0])
+            return Seen(choice, label, (only,), only)
+        standings = tuple([self._standing(choice, way) for way in ways])
+        return Seen(choice, label, standings, best_of(standings, NOTHING))
 
     def _standing(self, choice: Choice, way: Way) -> Standing:
         question = self.question
@@ -171,7 +178,7 @@ class Survey:
 
     def why(self) -> tuple[Why, ...]:
         """Every other choice, in order, and why it is passed over."""
-        return tuple([seen.why() for seen in self.others])
+        return tuple(map(Seen.why, self.others))
 
     def able(self, yes: frozenset[str]) -> Iterator[Seen]:
         """The other choices that could answer if the person said so, in order."""
