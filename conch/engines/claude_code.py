@@ -30,6 +30,7 @@ from conch.engines.base import (
     LimitReached,
     Message,
     Model,
+    Progress,
     Rejected,
     Request,
     Room,
@@ -41,7 +42,7 @@ from conch.engines.base import (
 from conch.engines.claude_code_home import account_in, credentials_age, home_variables, identity_of, windows_fetched_at
 from conch.engines.claude_code_lines import Before, Turn, check_payer
 from conch.engines.cli_process import CliProcess, Folder
-from conch.engines.cli_process_ready import Ready
+from conch.engines.cli_process_ready import WAITS, Ready
 from conch.engines.wire_text import clean
 
 STARTED_WITHIN = 60.0  # seconds; cold it takes two, on a busy machine more
@@ -94,7 +95,9 @@ class ClaudeCode:
 
     async def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:
         """Stream one answer. Closing the iterator ends the program."""
-        async with self._ready.place():
+        if self._ready.place.locked():
+            yield Progress(WAITS)
+        async with self._ready.place:
             path = await asyncio.to_thread(programs.find, self.program)
             asked_as = (request.model, request.instructions, tools.told_apart(request.tools))
             key = (path, access.home, access.base_url, credentials_age(access.home), *asked_as)

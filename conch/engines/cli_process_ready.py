@@ -10,8 +10,8 @@ by `AGE` idle and by `LIFE` in all; `AT_ONCE` bounds those that answer. Each bel
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 from conch.engines.base import EngineError, Message
 from conch.engines.cli_process import CliProcess
 
+WAITS = "waiting for others to be answered"
 MOST = 3
 SPARES = 1  # for each way of starting one
 AT_ONCE = 8
@@ -68,12 +69,10 @@ class Ready(Generic[P]):
         self._starting: dict[Hashable, asyncio.Task[None]] = {}
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    @asynccontextmanager
-    async def place(self) -> AsyncGenerator[None, None]:
-        """One of the `AT_ONCE` that may answer at a time; the next waits for its turn."""
-        loop = asyncio.get_running_loop()
-        async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
-            yield
+    @property
+    def place(self) -> asyncio.Semaphore:
+        """The `AT_ONCE` places to answer in; `locked` while there is none, and the next waits for its turn."""
+        return self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
 
     async def take(
         self, key: Hashable, chat: str, history: Sequence[Message], start: Start[P], asked_as: Hashable = None

@@ -27,13 +27,14 @@ from conch.engines.base import (
     Message,
     Model,
     Overloaded,
+    Progress,
     Rejected,
     Request,
     Room,
     SignedOut,
     Unreachable,
 )
-from conch.engines.cli_process_ready import Ready
+from conch.engines.cli_process_ready import WAITS, Ready
 from conch.engines.codex_cli_lines import Turn, read_room
 from conch.engines.codex_cli_refusals import reading_failure
 from conch.engines.codex_cli_server import CALLS_TOOL, CodexServer, Home, Refused, command
@@ -125,7 +126,9 @@ class CodexCli:
     async def _turn(self, access: Access, request: Request) -> AsyncGenerator[Event, None]:
         key, start = await self._way(access)
         asked_as = (request.model, request.instructions, dumps(_tools(request)))
-        async with self._ready.place():
+        if self._ready.place.locked():
+            yield Progress(WAITS)
+        async with self._ready.place:
             taken = await self._ready.take(key, request.conversation, request.messages[:-1], start, asked_as)
             async with self._ended_after(taken.process, access) as server:
                 server.answer = None

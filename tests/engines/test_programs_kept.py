@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conch.engines.base import LimitReached, Message, Room, Usage
+from conch.engines import cli_process_ready
+from conch.engines.base import LimitReached, Message, Progress, Room, Usage
 from tests.engines.provider import heard, heard_until_refused, text_of
 
 
@@ -135,3 +136,21 @@ async def test_leaving_in_the_middle_ends_the_process_that_was_kept(plan):
     await asyncio.wrap_future(process.end())
     assert kept(plan) is None
     assert not process.runs
+
+
+async def test_where_all_places_are_taken_the_next_says_that_it_waits_and_is_answered(plan, monkeypatch):
+    """So many programs at most."""
+    monkeypatch.setattr(cli_process_ready, "AT_ONCE", 1)
+    plan.key.replies("one two", pieces=2, hold_after=1).replies("Next.")
+    first, said = plan.reply("First?", chat="1"), []
+    while text_of(said) == "":
+        said.append(await anext(first))
+    second = plan.reply("Second?", chat="2")
+    assert await anext(second) == Progress(cli_process_ready.WAITS)
+    answered = asyncio.create_task(heard(second))
+    await asyncio.sleep(0)
+    assert len(plan.engine._open) == 1
+    plan.key.release()
+    said += await heard(first)
+    assert text_of(said) == "one two"
+    assert text_of(await answered) == "Next."

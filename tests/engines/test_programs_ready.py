@@ -141,7 +141,7 @@ async def test_only_so_many_answer_at_once(ready, monkeypatch):
 
     async def turn():
         nonlocal inside, most
-        async with ready.place():
+        async with ready.place:
             inside += 1
             most = max(most, inside)
             await go.wait()
