@@ -16,6 +16,9 @@ from conch.engines.base import Image
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 MOST_PIXELS = 50_000_000
 MOST_FRAMES = 500
+# What every provider takes of one image: bytes (Anthropic's 5 MB are of base64), pixels a side. Models look at fewer:
+# a larger one is made as small as the sharpest of them sees.
+TAKEN_BYTES, TAKEN_SIDE, SEEN_SIDE = 3_700_000, 8_000, 2_576
 ALLOWED = "An image is a PNG, JPEG, WebP or GIF file."
 ORIENTATION = 0x0112  # Exif
 # What Pillow writes of what it has read, unless it is told otherwise.
@@ -50,6 +53,8 @@ def picture(data: bytes) -> Image:
                 # Two pictures in one JPEG, as some cameras write: the first is what one sees.
                 kind = "JPEG" if opened.format == "MPO" else opened.format or ""
                 clean, size = _anew(opened, kind)
+                if (len(clean) > TAKEN_BYTES or max(size) > TAKEN_SIDE) and not _moves(opened, kind):
+                    kind, clean, size = _smaller(clean)
     except NotAPicture:
         raise
     except Pillow.DecompressionBombError as error:
@@ -93,7 +98,7 @@ def _anew(opened: Any, kind: str) -> tuple[bytes, tuple[int, int]]:
     if profile := opened.info.get("icc_profile"):
         told["icc_profile"] = profile
     image = opened
-    if kind != "JPEG" and getattr(opened, "n_frames", 1) > 1:
+    if _moves(opened, kind):
         told |= {"save_all": True} | {name: opened.info[name] for name in ANIMATED if name in opened.info}
     elif opened.getexif().get(ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(opened)
@@ -104,3 +109,24 @@ def _anew(opened: Any, kind: str) -> tuple[bytes, tuple[int, int]]:
     written = BytesIO()
     image.save(written, kind, **told)
     return written.getvalue(), image.size
+
+
+def _moves(opened: Any, kind: str) -> bool:
+    return kind != "JPEG" and getattr(opened, "n_frames", 1) > 1
+
+
+def _smaller(clean: bytes) -> tuple[str, bytes, tuple[int, int]]:
+    """The same picture small enough for every provider: its kind, its bytes, its width and height."""
+    from PIL import Image as Pillow
+
+    with Pillow.open(BytesIO(clean)) as large:
+        clear = large.has_transparency_data
+        image = large.convert("RGBA" if clear else "RGB")
+    image.thumbnail((SEEN_SIDE, SEEN_SIDE))
+    kind, written = "WEBP" if clear else "JPEG", BytesIO()
+    for quality in (88, 70, 50):
+        written = BytesIO()
+        image.save(written, kind, quality=quality)
+        if written.tell() <= TAKEN_BYTES:
+            break
+    return kind, written.getvalue(), image.size

@@ -57,6 +57,4 @@ def set_by_person(account_id: int, model: str, now: datetime, said: Mapping[str,
 
 
 def _keep(account_id: int, model: str, now: datetime, **columns: Any) -> None:
-    Ability.objects.update_or_create(
-        account_id=account_id, model=model, defaults=columns | {"at": now}, create_defaults=columns | {"at": now}
-    )
+    Ability.objects.update_or_create(account_id=account_id, model=model, defaults=columns | {"at": now})

@@ -96,6 +96,39 @@ def test_a_picture_stands_as_its_camera_meant_it(kind, turned):
         assert blue[2] > blue[0] + 100
 
 
+@pytest.mark.parametrize(
+    ("kind", "mode", "becomes"), [("JPEG", "RGB", "jpeg"), ("PNG", "RGB", "jpeg"), ("PNG", "RGBA", "webp")]
+)
+def test_a_picture_too_large_for_some_provider_is_made_as_small_as_models_see(kind, mode, becomes):
+    """A photo of today's phones is beyond what Anthropic takes; one that every provider takes stays as it is."""
+    noise = Image.effect_noise((2_400, 1_800), 120)
+    photo = Image.merge("RGB", (noise, noise.rotate(90).resize(noise.size), noise.rotate(180))).convert(mode)
+    if mode == "RGBA":
+        photo.putalpha(noise)
+    written = BytesIO()
+    photo.save(written, kind, **({"quality": 97} if kind == "JPEG" else {"compress_level": 1}))
+    if len(written.getvalue()) > 8 * 1024 * 1024:
+        photo = photo.crop((0, 0, 1_500, 1_200))
+        written = BytesIO()
+        photo.save(written, kind, compress_level=1)
+
+    taken = picture(written.getvalue())
+
+    assert len(written.getvalue()) > 3_700_000 >= len(taken.data)
+    assert taken.media_type == f"image/{becomes}"
+    assert (taken.width, taken.height) == photo.size  # fewer bytes do: it wasn't wider than models see
+
+
+def test_a_picture_longer_than_some_provider_takes_keeps_its_shape():
+    written = BytesIO()
+    Image.new("RGB", (9_000, 300), "green").save(written, "PNG")
+
+    taken = picture(written.getvalue())
+
+    assert (taken.width, taken.height) == (2_576, 86)
+    assert taken.media_type == "image/jpeg"
+
+
 def a_png_that_claims(width, height):
     """A small file whose head says that it is huge; its data are zeroes, which pack well."""
     import struct
