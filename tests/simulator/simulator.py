@@ -38,9 +38,9 @@ class Simulator:
         self.port = port
         self.tls_port = tls_port
         self.ca_path: Path | None = None
-        self._with_tls = with_tls
         self._stands_for = stands_for
-        self._folder = tempfile.TemporaryDirectory(prefix="conch-simulator-")
+        # Of its certificates; one that speaks plain needs none, and leaves none behind when it is killed.
+        self._folder = tempfile.TemporaryDirectory(prefix="conch-simulator-") if with_tls else None
         self._connections: set[Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
@@ -55,7 +55,7 @@ class Simulator:
         self._ended = asyncio.Event()
         servers = [await self._loop.create_server(self._connection, HOST, self.port, backlog=1024)]
         self.port = servers[0].sockets[0].getsockname()[1]
-        if self._with_tls:
+        if self._folder is not None:
             self.ca_path, context = tls.authority(Path(self._folder.name), *self._stands_for)
             listening = self._loop.create_server(self._connection, HOST, self.tls_port, ssl=context, backlog=1024)
             servers.append(await listening)
@@ -89,7 +89,8 @@ class Simulator:
             self._loop.call_soon_threadsafe(self._ended.set)
         if self._thread is not None:
             self._thread.join(10)
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self.start()
