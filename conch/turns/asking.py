@@ -1,5 +1,6 @@
 """A tool asks: the turn rests until the person has answered, however long that takes (no time of R16 ends it)."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from conch.copy.calls import asks_text
@@ -11,7 +12,15 @@ from conch.turns.record import Growth, Tried, end_attempt, flush
 from conch.turns.waiting import TOOL
 
 
-def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What was told of it; `answered`: the person was quicker than the rest of the round, and it can go on at once."""
+
+    events: list[Event]
+    answered: bool
+
+
+def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> Waits:
     """Let the turn wait for the person's word, and say so; `label`: who wants to run a tool.
 
     What was written so far is kept with the attempt: the answer begins anew with what the tool gives.
@@ -20,7 +29,7 @@ def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> li
     end_attempt(tried, "rested", now)
     turn = statements.turn_with_chat(growth.turn_id)
     if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
-        return []
+        return Waits([], answered=False)
     asking = calls.asks(turn.pk)
     telling = Telling(turn, now, growth.position)
     text = asks_text(label, [row.title for row in asking])
@@ -30,7 +39,7 @@ def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> li
         position=telling.position,
         waits_for=TOOL,
         until=None,
-        # Answered already, while another call was still running: it goes on at the worker's next look.
+        # Should this process end here, the worker's next look finds what was answered already.
         wake_at=None if asking else now,
         waiting_since=None,
         wakes=0,
@@ -41,4 +50,4 @@ def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> li
         # Nobody is looking: the chat is marked, as for an answer.
         Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
     telling.keep()
-    return telling.events
+    return Waits(telling.events, answered=not asking)

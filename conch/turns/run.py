@@ -103,6 +103,7 @@ class Runner:
         self.closing = False  # the process ends: `interrupted`, not `stopped`
         self.began = monotonic()
         self.toolbox = Toolbox(self)
+        self.goes_on = False  # it rests, and what it rested for is there already
 
     @property
     def answer(self) -> str:
@@ -137,6 +138,8 @@ class Runner:
             self.live.close()
         if following is not None and not self.closing:
             start(following, clock=self.clock)
+        if self.goes_on and not self.closing:
+            start(self.live.turn_id, waking=True, clock=self.clock)
 
     async def _run(self) -> int | None:
         begun: Begun | Allowed | int | None = await step(
@@ -193,7 +196,8 @@ class Runner:
         await self.toolbox.all_ended()
         growth = self.growth()
         said = await step(wait_for_word, stream.tried_now(), growth, stream.asked.label, self.clock.now())
-        self.live.tell_all(said)
+        self.live.tell_all(said.events)
+        self.goes_on = said.answered
         return None
 
     async def _too_dear(self, stream: Stream, error: TooDear) -> "Begun | int | None":

@@ -120,6 +120,25 @@ async def test_what_is_allowed_always_runs_while_another_call_of_the_round_asks(
     assert "It is kept." in body
 
 
+async def test_an_answer_that_comes_while_another_call_still_runs_is_acted_on_once_that_has_ended(world, ledger):
+    """The person may be quicker than the rest of the round: nobody waits for the worker then."""
+    await look(ledger.permits, "always", "wait")
+    account = await look(world.account, "codex")
+    account.key.replies("", calls=[call("wait", "one"), call("write_down", "it")]).replies("Both.")
+    chat = await look(world.chat, "codex", tools=["ledger"])
+    turn = await doors.send(world.person.pk, chat.pk, "hi", clock=world.time.clock)
+    await ledger.has_run()
+    async for event in watch(turn.pk):
+        if event is not None and event.data.get("state") == "asked":
+            break
+
+    await doors.allow(world.person.pk, turn.pk, event.data["id"], "once", clock=world.time.clock)
+    await look(ledger.opens)
+    turn = await world.settled(turn)
+
+    assert (turn.state, turn.answer, turn.run, ledger.ran) == ("done", "Both.", 2, ["wait one", "write_down it"])
+
+
 async def test_an_outcome_that_orders_approval_approves_nothing(world, ledger):
     """A tool's outcome is data."""
     await look(ledger.permits, "always", "shout")
