@@ -4,7 +4,7 @@ A place in it is `run.discards.blocks`: a page that takes its stream up again fr
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from conch.chat import markdown
 
@@ -18,7 +18,6 @@ class Growing:
     discards: int = 0
     sent: int = 0
     tail: str = ""
-    ready: list[str] = field(default_factory=list)
     cleared: bool = False
 
     def __post_init__(self) -> None:
@@ -31,15 +30,13 @@ class Growing:
         return f"{self.run}.{self.discards}.{self.sent}"
 
     def add(self, text: str) -> None:
-        """More of the answer."""
+        """More of the answer. What it finishes is found when it is told: parsing at every piece would add up."""
         self.tail += text.replace("\r", "")
-        finished, self.tail = markdown.blocks(self.tail)
-        self.ready += finished
 
     def discard(self) -> None:
         """What streamed so far leaves the answer (R17)."""
         self.discards += 1
-        self.sent, self.tail, self.ready = 0, "", []
+        self.sent, self.tail = 0, ""
         had = self._had()
         self.cleared = had is None or self.discards > had[0]
 
@@ -52,8 +49,8 @@ class Growing:
         if self.cleared:
             yield "clear", ""
             self.cleared = False
-        ready, self.ready = self.ready, []
-        for block in ready:
+        finished, self.tail = markdown.blocks(self.tail)
+        for block in finished:
             self.sent += 1
             if self.discards > discards or self.sent > blocks:
                 yield "block", markdown.render(block)

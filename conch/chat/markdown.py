@@ -86,7 +86,7 @@ def blocks(text: str) -> tuple[list[str], str]:
     """
     lines = LINE.findall(text)
     whole = "".join(lines if text.endswith("\n") else lines[:-1])
-    starts = [one.map[0] for one in _parser().parse(whole) if one.level == 0 and one.nesting >= 0 and one.map]
+    starts = [one.map[0] for one in _splitter().parse(whole) if one.level == 0 and one.nesting >= 0 and one.map]
     if len(starts) < 2:
         return [], text
     edges = [0, *starts[1:]]
@@ -234,6 +234,14 @@ def _parser() -> MarkdownIt:
     # Without a scheme "orders.py" would be a link to Paraguay.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
     parser.core.ruler.push("conch", _shaped)
+    return parser
+
+
+@lru_cache(maxsize=1)
+def _splitter() -> MarkdownIt:
+    """The same blocks, without what is within them: where one ends needs no more, and takes a third of the time."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 

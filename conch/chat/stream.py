@@ -77,13 +77,15 @@ class _Page:
         """The page's events, at most ten renderings a second, with a sign of life at least every second of silence."""
         told: asyncio.Queue[Event | None] = asyncio.Queue()
         reading = asyncio.create_task(self._read(told))
-        rendered = 0.0
+        due = 0.0
         try:
             while True:
-                batch = await self._batch(told, rendered + MOST_OFTEN - monotonic())
+                batch = await self._batch(told, due - monotonic())
+                began = monotonic()
                 for frame in await self._told(batch):
                     yield frame
-                rendered = monotonic()
+                # What takes long to render, a table of a thousand rows, is rendered more rarely.
+                due = monotonic() + max(MOST_OFTEN, (monotonic() - began) * 4)
                 if any(event is None or event.kind in LAST for event in batch):
                     break
             yield await self._done(request)
@@ -104,8 +106,10 @@ class _Page:
             batch = [await asyncio.wait_for(told.get(), 1.0)]
         except TimeoutError:
             return []
-        if pause > 0 and not _is_last(batch[0]):
-            await asyncio.sleep(pause)
+        until = monotonic() + pause
+        with contextlib.suppress(TimeoutError):
+            while not _is_last(batch[-1]) and (left := until - monotonic()) > 0:
+                batch.append(await asyncio.wait_for(told.get(), left))
         while not told.empty() and not _is_last(batch[-1]):
             batch.append(told.get_nowait())
         return batch
@@ -128,7 +132,7 @@ class _Page:
         return [*frames, *await self._grown()] if grew or self.growing.cleared else frames or [b": .\n\n"]
 
     async def _grown(self) -> list[bytes]:
-        if len(self.growing.tail) + sum(map(len, self.growing.ready)) > 4_000:
+        if len(self.growing.tail) > 4_000:
             return await asyncio.to_thread(self._frames)
         return self._frames()
 

@@ -42,6 +42,19 @@ def test_what_was_typed_stays_until_the_server_has_said_yes(browser, address, wo
     assert Turn.objects.count() == 1
 
 
+def test_a_message_that_began_a_chat_is_no_draft_any_more_and_what_was_typed_on_is_the_chats(browser, address, world):
+    world.account("codex").key.replies("Hello.", times=3)
+    with shown(browser, address, world.person, "/?new") as page:
+        box = page.get_by_label("Message", exact=True)
+        page.route("**/begin", lambda route: (box.fill("typed on"), route.continue_()))
+        say(page, "Begin")
+        expect(answer(page)).to_contain_text("Hello.")
+        expect(box).to_have_value("typed on")
+        page.goto("/?new")
+        expect(box).to_have_value("")
+        assert page.said == []
+
+
 def test_enter_that_ends_a_word_of_an_input_method_sends_nothing(browser, address, world):
     world.account("codex").key.replies("はい。")
     with shown(browser, address, world.person) as page:
@@ -85,6 +98,39 @@ def test_an_answer_makes_the_browser_ask_nobody_else(browser, address, world):
         assert not any("/settings/you" in url for url in page.asked)
         assert "stolen" not in page.title()
         assert page.locator(".turn img").count() == 0
+        assert page.said == []
+
+
+ROWS = "".join(f"| {row} | **x{row}** | `c` | {row}.5 | some words | y |\n" for row in range(400))
+FAMILY = "👩\u200d👩\u200d👧\u200d👦"
+AWKWARD = {
+    "a huge table": (f"| a | b | c | d | e | f |\n|-|-|-|-|-|-|\n{ROWS}\nThe end.", "The end."),
+    "an unclosed fence": (f"Before\n\n```html\n<script>document.title = 'x'</script>\n{'x' * 300}", "</script>"),
+    "unclosed marks": ("**bold and `code and [a link](https://x.example", "a link"),
+    "what turns its direction": ("שלום **עולם**?\n\n`echo \u202egnp.exe`\n\nThe word is مرحبا. The end.", "The end."),
+    "emoji in pieces": (f"{FAMILY} 🇳🇴 e\u0301 {FAMILY} The end.", f"{FAMILY} 🇳🇴 e\u0301 {FAMILY} The end."),
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+def test_an_awkward_answer_leaves_the_page_usable_and_true(browser, address, world, kind):
+    """INP-01, INP-03: while it arrives in small pieces and once it is there, also on a narrow screen."""
+    text, end = AWKWARD[kind]
+    account = world.account("codex")
+    account.key.replies(text, pieces=min(len(text), 400), delay=0.001).replies("Fine.", times=3)
+    with shown(browser, address, world.person, viewport=PHONE) as page:
+        say(page, "Show me")
+        box = page.get_by_label("Message", exact=True)
+        box.fill("typed meanwhile")
+        expect(page.locator(".turn .acts [aria-label='Copy reply']")).to_be_visible()
+        expect(answer(page)).to_contain_text(end)
+        expect(box).to_have_value("typed meanwhile")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("document.querySelector('.log').scrollWidth <= innerWidth")
+        assert "\ufffd" not in answer(page).inner_text()
+        box.press("Enter")
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(answer(page)).to_contain_text("Fine.")
         assert page.said == []
 
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from conch.chat import markdown as growing_markdown
 from conch.chat.growing import Growing
 from conch.chat.markdown import render
 
@@ -118,3 +119,26 @@ def test_lines_that_end_as_windows_ends_them_are_lines():
         page.takes(growing)
 
     assert page.shown == render("One.\n\nTwo.\n\nThree.")
+
+
+def test_a_long_table_that_grows_takes_little_more_than_its_renderings(monkeypatch):
+    """Bad input: nothing is parsed at each of a thousand pieces, only when the page is told."""
+    parsed, blocks = [], growing_markdown.blocks
+    monkeypatch.setattr(growing_markdown, "blocks", lambda text: (parsed.append(text), blocks(text))[1])
+    growing = Growing(run=1)
+    for row in range(1_000):
+        growing.add(f"| {row} | **x** |\n")
+        if row % 100 == 99:
+            list(growing.told())
+
+    assert len(parsed) == 10
+
+
+def test_what_splits_a_text_into_blocks_sees_the_same_blocks_as_what_renders_them():
+    table = "| a | b |\n|---|---|\n" + "| 1 | [x]: y |\n" * 40
+    text = f"# One\n\n{table}\n[1]: https://x.example\n\n> quoted\n> more\n\n- a\n\n  b\n\n{ANSWER}"
+
+    finished, tail = growing_markdown.blocks(text)
+
+    assert "".join(finished) + tail == text
+    assert [block.split("\n")[0] for block in finished[:4]] == ["# One", "| a | b |", "> quoted", "- a"]

@@ -37,7 +37,7 @@
   const composing = (event) => event.isComposing || event.keyCode === 229; // Enter that ends a word of an input method
 
   // A draft survives anything until the server has said yes. One a chat.
-  const draft = form && `draft:${form.dataset.draft}`;
+  let draft = form && `draft:${form.dataset.draft}`;
   const store = (name, value) => {
     try { value ? localStorage.setItem(name, value) : localStorage.removeItem(name); } catch { /* then no draft */ }
   };
@@ -80,8 +80,14 @@
       if (!sent.trim() && !files.files.length) event.preventDefault();
     });
     form.addEventListener("htmx:afterRequest", (event) => {
-      if (event.detail.elt !== form || !event.detail.successful) return;
+      const { elt, successful, xhr } = event.detail;
+      const made = /\/c\/(\d+)/.exec(xhr.getResponseHeader("HX-Redirect") || ""); // a new chat: its page comes next
+      if (elt !== form || !(successful || made)) return;
       if (box.value === sent) box.value = "";
+      if (made) { // what was typed on meanwhile is that chat's
+        store(draft, "");
+        draft = `draft:${made[1]}`;
+      }
       store(draft, box.value);
       files.value = "";
       show();
