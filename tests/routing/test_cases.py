@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from routing.choices import grouped
 from routing.decision import decide
-from routing.facts import Model, Run, Tried
+from routing.facts import Model, Needs, Run, Tried
 from routing.room import percent
 from tests.routing.world import (
     LOCAL,
@@ -189,3 +189,26 @@ def test_con_06_an_old_yes_does_not_pay_while_nobody_looks():
 
     assert (without.kind, without.wait.why) == ("wait", "needs_budget")
     assert (within.answers, within.consent, within.routed.to_billing) == ("openai", "paid_on", "key")
+
+
+def test_fbk_06_who_takes_the_whole_chat_answers_before_anything_is_tried():
+    """FBK-06; R9, R31: sizes are known beforehand; where nobody takes it whole, it is shortened and said so."""
+    chat = Needs(tokens=125_516, newest_tokens=900)
+    small = plan("copilot", model=replace(OPUS, context=64_000))
+    wide, here = replace(CODEX, model=replace(OPUS, context=258_000)), replace(LOCAL, model=Model("m", context=8_192))
+
+    carried = decided(FULL, small, wide, local=here, offline_fallback=True, needs=chat)
+    shortened = decided(FULL, small, local=here, offline_fallback=True, needs=chat)
+
+    assert (carried.answers, carried.shortened) == ("codex", False)
+    assert (shortened.answers, shortened.shortened) == ("copilot", True)
+
+
+def test_fbk_10_an_image_of_this_message_needs_eyes_and_an_older_one_is_left_out():
+    """FBK-10; R9: the newest message goes to who sees it; of older ones the line says that they aren't seen."""
+    blind = plan("blind", model=replace(OPUS, images=False))
+
+    assert decided(FULL, blind, CODEX, needs=Needs(images=True)).answers == "codex"
+    older = decided(FULL, blind, CODEX, needs=Needs(older_images=True))
+    assert (older.answers, older.drop_images) == ("blind", True)
+    assert not decided(FULL, CODEX, blind, needs=Needs(older_images=True)).drop_images
