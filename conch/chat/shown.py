@@ -107,6 +107,11 @@ class ShownTurn:
         return self.before[-1].said.spoken if self.before else ""
 
     @property
+    def characters(self) -> str:
+        """How long the message is, for people."""
+        return f"{len(self.source):,}"
+
+    @property
     def unanswered(self) -> bool:
         """Whether there is nothing of an answer to show: it waits, or failed before anything was sent."""
         return not self.watched and not self.answer
