@@ -23,6 +23,7 @@ from conch.ledger import prices
 from conch.ledger.months import month_end, month_of
 from conch.models import Account, Turn
 from conch.money import NANO
+from conch.tools import offered
 from routing import facts
 from routing.choices import model_that_answers, most_input
 from routing.facts import Budget, Chat, Local, Model, Needs, Question, Run, Way
@@ -104,7 +105,9 @@ def _needs(chat: ChatRow) -> Needs:
     text, answer = Coalesce("text_tokens", Length("text") / 3), Coalesce("answer_tokens", Length("answer") / 3)
     turns = Turn.objects.filter(conversation_id=chat.pk, replaced_by=None)
     said = turns.aggregate(tokens=Sum(text + answer), turns=Count("pk"))
-    return Needs(tools=bool(chat.tools), tokens=(said["tokens"] or 0) + 12 * said["turns"])
+    # A server that is gone, or whose tools are never to run, asks nothing of a model.
+    tools = bool(chat.tools) and bool(offered(chat.person_id, chat.tools))
+    return Needs(tools=tools, tokens=(said["tokens"] or 0) + 12 * said["turns"])
 
 
 def _question(

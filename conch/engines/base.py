@@ -69,11 +69,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model asks for; `id` is the provider's and never leaves the run that it came in (R31)."""
+    """A call that a model asks for; `id` is the provider's and never leaves the run that it came in (R31).
+
+    `sealed`: what the provider wants back with it, unread (Gemini's thought signatures); it leaves the run no more.
+    """
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+    sealed: Any = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,11 +84,12 @@ def data_url(image: Image) -> str:
 
 
 def _call(call: ToolCall) -> Json:
-    return {
+    said: Json = {
         "id": call.id,
         "type": "function",
         "function": {"name": call.name, "arguments": json.dumps(clean_json(call.arguments))},
     }
+    return said | ({"extra_content": call.sealed} if call.sealed else {})
 
 
 def _tool(tool: Tool) -> Json:
@@ -191,6 +192,8 @@ class ChatReply:
         if call is None or (call_id and call["id"] and call_id != call["id"]):
             call = {"index": index, "id": "", "name": "", "arguments": ""}
             self._calls.append(call)
+        # Gemini refuses the next round without what it sealed into the call.
+        call["sealed"] = piece.get("extra_content") or call.get("sealed")
         call["id"] = call["id"] or str(call_id or "")
         call["name"] = call["name"] or str(function.get("name") or "")
         arguments = function.get("arguments")
@@ -224,7 +227,7 @@ def tool_call(call: Mapping[str, Any], place: int) -> ToolCall:
     arguments = parsed(call["arguments"]) if call["arguments"].strip() else {}
     if not isinstance(arguments, dict) or not call["name"]:
         raise EngineFault(f"the call of {call['name'] or 'a tool'} can't be read")
-    return ToolCall(call["id"] or f"call_{place}", call["name"], clean_json(arguments))
+    return ToolCall(call["id"] or f"call_{place}", call["name"], clean_json(arguments), call.get("sealed"))
 
 
 def _text(content: Any) -> str:

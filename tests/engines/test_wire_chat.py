@@ -1,6 +1,7 @@
 """Chat Completions over a real connection: what counts as an answer, and what doesn't."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -199,6 +200,19 @@ async def test_calls_come_whole_after_all_their_pieces(provider, chat):
         CallTool(ToolCall("c2", "clock", {})),
         Done("", "m-1"),
     ]
+
+
+async def test_what_a_provider_sealed_into_a_call_goes_back_with_it(provider, chat):
+    """Gemini refuses the next round without it; nobody else is given any."""
+    sealed = {"google": {"thought_signature": "c2VhbGVk"}}
+    asked = {"index": 0, "id": "c1", "function": {"name": "clock", "arguments": "{}"}, "extra_content": sealed}
+    provider.says(sse(piece(tool_calls=[asked]), piece(finish="tool_calls")))
+    call = (await heard(chat()))[0].call
+
+    said = [Message("user", "When?"), Message("assistant", calls=(call, replace(call, sealed=None)))]
+    given = chat_body(Request("m", tuple(said)))["messages"][-1]["tool_calls"]
+
+    assert [each.get("extra_content") for each in given] == [sealed, None]
 
 
 async def test_a_call_that_cannot_be_read_is_a_fault_and_a_cut_one_is_never_run(provider, chat):
