@@ -43,10 +43,12 @@ prove: .venv/.test  ## the decision alone: every branch of its core is run by it
 	  --omit='routing/known.py,routing/rows.py,routing/prepared.py,routing/api.py,routing/apps.py,routing/__init__.py'
 	CONCH_PROVE=1 $(PY) -m pytest -q -s tests/routing/test_small_world.py tests/routing/test_properties.py
 
-bench: .venv/.test .venv/.clis  ## how long a decision, a turn, a refusal and a program take, beside a raw request; what grows
+bench: .venv/.test .venv/.clis  ## how long turns, refusals, pages and programs take, beside a raw request and what else there is
 	$(PY) -m tests.bench.decide
 	$(PY) -m tests.bench.growth
+	$(PY) -m tests.bench.pages
 	$(PY) -m tests.bench.turns
+	$(PY) -m tests.bench.streams
 	$(PY) -m tests.bench.programs
 
 # The audit asks a service on the network. Where that can't be reached nothing was audited, and it says so.

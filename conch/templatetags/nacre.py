@@ -2,6 +2,7 @@
 
 import zlib
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -20,6 +21,7 @@ TINTS = 5
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)
 def icon(name: str, size: int = 18, extra: str = "") -> SafeString:
     """An icon of the sprite, hidden from screen readers: its button carries the name."""
     return format_html(

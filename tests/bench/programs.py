@@ -7,7 +7,6 @@ starts its program; one by a spare finds it started; a warm one is the next mess
 """
 
 import asyncio
-import json
 import os
 import subprocess
 import tempfile
@@ -15,9 +14,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from urllib.request import urlopen
 
-from tests.bench.turns import Bench, milliseconds, streamed
+from tests.bench.measuring import spread, streamed
+from tests.bench.place import REFUSAL, REPLY, Place
 from tests.programs import STRAYS, named
 
 COLD, SPARE, WARM = 4, 6, 25
@@ -28,27 +27,27 @@ PROGRAMS = {"claude-code": "sonnet", "codex-cli": "gpt-5.5"}
 MESSAGES = {"model": "claude-sonnet-5-5", "max_tokens": 99, "stream": True}
 
 
-class Programs(Bench):
+class Programs(Place):
     """Conch with plans by both programs, each with a home of its own, and one over HTTP that is at its limit."""
 
-    def start(self):
-        os.environ |= named() | STRAYS | {"HOME": str(self.folder)}
-        super().start()
-
-    def _accounts(self):
+    def __init__(self, folder):
+        os.environ |= named() | STRAYS | {"HOME": str(folder)}
+        super().__init__(folder)
         os.environ["CODEX_REFRESH_TOKEN_URL_OVERRIDE"] = f"{self.simulator}/oauth/token"
-        super()._accounts()
-        from conch.models import Person, Preferences
-
-        person = Person.objects.get()
+        self.plan("answers", [REPLY])
+        self.plan("spent", [REFUSAL])
         for engine in PROGRAMS:
             for number in range(COLD):
-                self._program(person, engine, f"{engine}-cold-{number}")
-            self._program(person, engine, f"{engine}-next")
-        # Who carries on when `spent` is at its limit is chosen for each measurement.
-        self._order = lambda slug: Preferences.objects.filter(pk=person.pk).update(limit_order=[slug])
+                self._program(engine, f"{engine}-cold-{number}")
+            self._program(engine, f"{engine}-next")
 
-    def _program(self, person, engine, name):
+    def _order(self, slug):
+        """Who carries on when `spent` is at its limit is chosen for each measurement."""
+        from conch.models import Preferences
+
+        Preferences.objects.filter(pk=self.person.pk).update(limit_order=[slug])
+
+    def _program(self, engine, name):
         from conch.models import Account
         from tests.simulator.clock import Clock
         from tests.simulator.homes import write_claude_home, write_codex_home
@@ -61,7 +60,7 @@ class Programs(Bench):
         home = (write_claude_home if claude else write_codex_home)(self.folder / "homes" / name, key)
         self.post(f"{self.simulator}/_script", {"key": key.secret, "plan": ANSWER, "facts": facts})
         Account.objects.create(
-            person=person,
+            person=self.person,
             engine=engine,
             slug=name,
             label=name,
@@ -91,15 +90,11 @@ class Programs(Bench):
         first, _ = await self.turn(chat)
         return (await asyncio.to_thread(self.seen, secret))[-1]["at"] - began, first
 
-    def seen(self, secret):
-        """The requests for a reply that the provider has had of that key."""
-        return json.loads(urlopen(f"{self.simulator}/_requests?key={secret}", timeout=30).read())
-
     def programs(self):
         """Resident megabytes of every program that runs under Conch."""
         listed = subprocess.run(["ps", "-eo", "ppid=,rss=,args="], capture_output=True, text=True, check=True).stdout
         rows = [line.split(None, 2) for line in listed.splitlines()]
-        ours = [(int(rss) / 1024, args.split()[0]) for ppid, rss, args in rows if int(ppid) == self.pid]
+        ours = [(int(rss) / 1024, args.split()[0]) for ppid, rss, args in rows if int(ppid) == self.process.pid]
         return {name: [size for size, path in ours if Path(path).name == name] for name in ("claude", "codex")}
 
 
@@ -110,17 +105,17 @@ async def run(bench):
         base = median([await bench.direct_to(engine) for _ in range(20)])
         print(f"{engine}: direct, first text {base * 1e3:.1f} ms; beyond it, through Conch:")
         cold = [(await bench.turn(bench.chat(f"{engine}-cold-{number}")))[0] - base for number in range(COLD)]
-        print(f"  cold, the program is started        {milliseconds(cold)}")
+        print(f"  cold, the program is started        {spread(cold)}")
         await asyncio.sleep(READY_AFTER)
         await by_a_spare(bench, engine, base)
         chat = bench.chat(f"{engine}-next")
         firsts = [(await bench.turn(chat))[0] - base for _ in range(WARM + 1)][1:]
-        print(f"  warm, the chat's own process        {milliseconds(firsts)}")
-        print(f"  warm, the program alone             {milliseconds(await alone(bench, engine))}")
+        print(f"  warm, the chat's own process        {spread(firsts)}")
+        print(f"  warm, the program alone             {spread(await alone(bench, engine))}")
     await known_limit(bench)
     for name, sizes in bench.programs().items():
         print(f"{name}: {len(sizes)} that wait, {', '.join(f'{size:.0f}' for size in sizes)} MB")
-    print(f"Conch itself: {bench.memory():.0f} MB")
+    print(f"Conch itself: {bench.process.megabytes_alone:.0f} MB")
 
 
 async def alone(bench, name):
@@ -149,7 +144,7 @@ async def by_a_spare(bench, engine, base):
     for _ in range(SPARE):
         await asyncio.sleep(READY_AFTER)
         firsts.append((await bench.turn(bench.chat(f"{engine}-next")))[0] - base)
-    print(f"  a new chat, by a spare              {milliseconds(firsts)}")
+    print(f"  a new chat, by a spare              {spread(firsts)}")
 
 
 async def known_limit(bench):
@@ -162,8 +157,8 @@ async def known_limit(bench):
         chat = bench.chat("spent")
         took = [await bench.asked_after(chat, secret) for _ in range(WARM + 1)][1:]
         print(
-            f"  {slug:<18} asked {milliseconds([asked for asked, _ in took])}  "
-            f"first text {milliseconds([first for _, first in took])}"
+            f"  {slug:<18} asked {spread([asked for asked, _ in took])}  "
+            f"first text {spread([first for _, first in took])}"
         )
     spent = await asyncio.to_thread(bench.seen, "tok-spent")
     print(f"  the spent one was asked {len(spent)} time in all")

@@ -1,229 +1,223 @@
-"""What Conch adds to a turn (`python -m tests.bench.turns`): all of it on, beside a raw request to the same server.
+"""What Conch adds to a turn (`python -m tests.bench.turns`): all of it on, beside a raw request and what else there is.
 
-The provider is the simulator in a process of its own; the client is raw asyncio; all three share this machine's cores.
+The provider is the simulator in a process of its own; the client is raw asyncio; all share this machine's cores.
 Figures are printed side by side with the direct request of the same run, since machines differ and are noisy.
 """
 
 import asyncio
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
-from itertools import pairwise
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
+from itertools import cycle, pairwise
 from statistics import median
-from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
-CHUNKS = 40
+from tests.bench.measuring import at_once, one_by_one, percentile, spread
+from tests.bench.others import LiteLLM, NotHere, Spillway
+from tests.bench.place import REFUSAL, REPLY, Place
+
 ONE_BY_ONE, AT_ONCE, TOGETHER = 60, 16, 320
 REFUSALS = 20
-ANSWER = " ".join(f"word{number}" for number in range(CHUNKS))
+LONG = 200  # messages
 
 
-def percentile(values, part):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
-
-
-def milliseconds(values):
-    return f"p50 {median(values) * 1e3:6.1f}  p95 {percentile(values, 0.95) * 1e3:6.1f} ms"
-
-
-async def streamed(address, body, headers, sign):
-    """One streaming POST over a connection of its own: seconds to `sign` (the first text) and to the end."""
-    parts = urlsplit(address)
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    payload = json.dumps(body).encode()
-    head = {"Host": parts.netloc, "Content-Type": "application/json", "Content-Length": len(payload), **headers}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-    start = time.perf_counter()
-    writer.write(f"POST {parts.path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode() + payload)
-    first, seen = None, b""
-    while data := await reader.read(65536):
-        seen += data
-        if first is None and sign in seen:
-            first = time.perf_counter() - start
-    writer.close()
-    assert first is not None, seen[-500:]
-    return first, time.perf_counter() - start
-
-
-class Bench:
-    """The simulator and Conch, each a process of its own, with a person's accounts made beforehand."""
-
-    def __init__(self, folder):
-        self.folder = Path(folder)
-        self.processes = []
-
-    def start(self):
-        simulator = self._run(sys.executable, "-m", "tests.simulator", "--port", "0")
-        self.simulator = json.loads(simulator.stdout.readline())["url"]
-        self._accounts()
-        started = time.perf_counter()
-        conch = self._run(sys.executable, "manage.py", "up", "--port", "0")
-        self.conch = conch.stdout.readline().split()[-1]
-        while True:
-            try:
-                urlopen(f"{self.conch}/healthz", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        self.pid = conch.pid
-        print(f"second start to the first page: {time.perf_counter() - started:.1f} s; memory {self.memory():.0f} MB")
-
-    def _run(self, *command):
-        environment = os.environ | {"CONCH_DATA": str(self.folder), "DJANGO_SETTINGS_MODULE": "conch.settings"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        self.processes.append(process)
-        return process
-
-    def memory(self):
-        """Resident megabytes of the serving process."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    def processor_seconds(self):
-        """What the serving process has used of the processor so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def stop(self):
-        for process in reversed(self.processes):
-            process.terminate()
-            process.wait(20)
-
-    def _accounts(self):
-        os.environ |= {"CONCH_DATA": str(self.folder), "DJANGO_SETTINGS_MODULE": "conch.settings"}
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0)
-        from conch.accounts import tokens
-        from conch.models import Person, Preferences
-
-        person = Person.objects.create(username="owner", is_owner=True, is_staff=True)
-        self.token = tokens.make(person, "bench", datetime.now(UTC))
-        self._account(person, "answers", [{"do": "reply", "text": ANSWER}])
-        self._account(person, "spent", [{"do": "refuse", "name": "usage_limit"}])
-        for number in range(REFUSALS):
-            self._account(person, f"refuses-{number}", [{"do": "refuse", "name": "usage_limit"}])
-        Preferences.objects.update_or_create(person=person, defaults={"limit_order": ["answers"]})
-
-    def _account(self, person, name, plan):
-        from conch.models import Account
-        from tests.simulator.clock import Clock
-        from tests.simulator.homes import write_codex_home
-        from tests.simulator.keys import Key
-
-        facts = {"email": f"{name}@work.example", "account_id": f"acct-{name}", "user_id": f"user-{name}"}
-        key = Key(f"tok-{name}", Clock(), **facts)
-        home = write_codex_home(self.folder / "homes" / name, key)
-        self.post(f"{self.simulator}/_script", {"key": key.secret, "plan": plan, "facts": facts})
-        Account.objects.create(
-            person=person,
-            engine="codex",
-            slug=name,
-            label="Codex",
-            identity=f"{key.account_id}:{key.user_id}",
-            whose=key.email,
-            model="gpt-5.5",
-            home=str(home),
-            base_url=f"{self.simulator}/backend-api",
-            connected_at=datetime.now(UTC),
-        )
-
-    def post(self, address, body, headers=None):
-        request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})})
-        with urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read())
-
-    @property
-    def signed(self):
-        return {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
-
-    def chat(self, account):
-        return self.post(f"{self.conch}/api/conversations", {"account": account}, self.signed)["id"]
-
-    async def turn(self, chat):
-        address = f"{self.conch}/api/conversations/{chat}/messages"
-        return await streamed(address, {"text": "hi"}, self.signed, b"event: delta")
-
-    async def direct(self):
-        body = {
-            "model": "gpt-5.5",
-            "stream": True,
-            "store": False,
-            "instructions": "",
-            "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
-        }
-        headers = {"Authorization": "Bearer tok-answers", "ChatGPT-Account-ID": "acct-answers"}
-        return await streamed(f"{self.simulator}/backend-api/codex/responses", body, headers, b"output_text.delta")
-
-    def refused_to_next(self):
-        """Seconds from each refused request's arrival to the arrival of the one that followed it."""
-        seen = json.loads(urlopen(f"{self.simulator}/_requests", timeout=30).read())
-        pairs = pairwise(seen)
-        return [
-            after["at"] - before["at"]
-            for before, after in pairs
-            if before["key"].startswith("tok-refuses") and after["key"] == "tok-answers"
-        ]
-
-
-async def run(bench):
-    """Measure and print."""
-    for _ in range(5):
-        await bench.direct()
-        await bench.turn(bench.chat("answers"))
-    await bench.turn(bench.chat("spent"))
-    floor = [await bench.direct() for _ in range(ONE_BY_ONE)]
-    print(f"direct, one at a time            first text {milliseconds([first for first, _ in floor])}")
-    base = median(first for first, _ in floor)
-    for words, account in (("plain path", "answers"), ("a known limit", "spent")):
-        chats = [bench.chat(account) for _ in range(ONE_BY_ONE)]
-        firsts = [(await bench.turn(chat))[0] - base for chat in chats]
-        print(f"Conch, {words:<14} beyond direct, first text {milliseconds(firsts)}")
+def prepare(folder):
+    """Ten accounts and more: one that answers, one whose limit is known, some that refuse in the turn, a key."""
+    place = Place(folder)
+    place.plan("answers", [REPLY])
+    place.plan("spent", [REFUSAL])
     for number in range(REFUSALS):
-        await bench.turn(bench.chat(f"refuses-{number}"))
-    print(f"a refusal in the turn, to the next request    {milliseconds(bench.refused_to_next())}")
-    await together(bench)
-    print(f"memory after {ONE_BY_ONE * 2 + REFUSALS + TOGETHER} turns: {bench.memory():.0f} MB")
+        place.plan(f"refuses-{number}", [REFUSAL])
+    place.key("key", [REPLY])
+    return place
 
 
-async def together(bench):
-    chats = [bench.chat("answers") for _ in range(TOGETHER)]
-    gate = asyncio.Semaphore(AT_ONCE)
+async def conch(place, floor):
+    """Conch's own figures, by their names."""
+    for _ in range(5):
+        await place.turn(place.chat("answers"))
+    await place.turn(place.chat("spent"))
+    asked_before = len(place.seen("tok-spent"))
+    found = {}
+    for words, account in (("plain path", "answers"), ("known limit", "spent")):
+        chats = iter([place.chat(account) for _ in range(ONE_BY_ONE)])
+        firsts = await one_by_one(ONE_BY_ONE, lambda chats=chats: place.turn(next(chats)))
+        found[words] = [first - floor for first in firsts]
+    chats = iter([place.chat(f"refuses-{number}") for number in range(REFUSALS)])
+    await one_by_one(REFUSALS, lambda: place.turn(next(chats)))
+    found["refusal"] = between(place.seen(), "tok-refuses", "tok-answers")
+    for words, account in (("plain path", "answers"), ("known limit", "spent")):
+        chats = iter([place.chat(account) for _ in range(TOGETHER)])
+        used = place.process.processor_seconds
+        found[f"{words} at once"] = await at_once(AT_ONCE, TOGETHER, lambda chats=chats: place.turn(next(chats)))
+        found[f"{words} processor"] = (place.process.processor_seconds - used) / TOGETHER
+    found["spent asked"] = len(place.seen("tok-spent")) - asked_before
+    return found
 
-    async def one(chat):
-        async with gate:
-            return await bench.turn(chat)
 
-    start, used = time.perf_counter(), bench.processor_seconds()
-    took = await asyncio.gather(*(one(chat) for chat in chats))
-    rate = TOGETHER / (time.perf_counter() - start)
-    each = (bench.processor_seconds() - used) / TOGETHER * 1e3
-    firsts = [first for first, _ in took]
-    late = percentile(firsts, 0.99) * 1e3
-    print(
-        f"{AT_ONCE} at once: {rate:.0f} turns a second, first text p99 {late:.0f} ms, {each:.1f} ms of processor a turn"
+def between(seen, refused, answered):
+    """Seconds from each refused request's arrival to the arrival of the one that followed it."""
+    return [
+        after["at"] - before["at"]
+        for before, after in pairwise(seen)
+        if before["key"].startswith(refused) and after["key"] == answered
+    ]
+
+
+async def others(place, folder):
+    """The same of what people would use instead; one that can't be installed here is left out, and said to be."""
+    for made in (LiteLLM, Spillway):
+        try:
+            other = made(place, folder)
+        except NotHere as error:
+            print(f"{made.name}: not measured ({error})")
+            continue
+        try:
+            await compared(other)
+        finally:
+            other.stop()
+
+
+async def compared(other):
+    floor = median(await one_by_one(ONE_BY_ONE, other.direct))
+    for _ in range(10):
+        await other.plain()
+    plain = [first - floor for first in await one_by_one(ONE_BY_ONE, other.plain)]
+    print(f"{other.name}, plain path           beyond direct, first text {spread(plain)}")
+    before = other.spent_asked()
+    for _ in range(5):
+        await other.limited()
+    begun = other.spent_asked()
+    limited = [first - floor for first in await one_by_one(ONE_BY_ONE, other.limited)]
+    asked = other.spent_asked() - begun
+    print(f"{other.name}, a limit              beyond direct, first text {spread(limited)}; {asked} requests to it")
+    refusals = other.refused_to_next()
+    if refusals:
+        print(f"{other.name}, a refusal in the turn, to the next request     {spread(refusals)}")
+    for words, ask in (("plain path", other.plain), ("a limit", other.limited)):
+        rate, firsts = await at_once(AT_ONCE, TOGETHER, ask)
+        late = percentile(firsts, 0.99) * 1e3
+        print(f"{other.name}, {AT_ONCE} at once, {words}: {rate:.1f} turns a second, first text p99 {late:.0f} ms")
+    print(f"{other.name}: {other.process.megabytes:.0f} MB; asked {other.spent_asked() - before} times what was spent")
+
+
+async def long_chat(place):
+    """The first text in a chat of many messages beside one of two, in turns, so that both have the same noise."""
+    short, long = place.chat("answers"), place.chat("answers")
+    for chat, turns in ((short, 1), (long, LONG // 2)):
+        _said(chat, turns)
+    firsts = {short: [], long: []}
+    for chat, _ in zip(cycle((short, long)), range(40), strict=False):
+        firsts[chat].append((await place.turn(chat))[0])
+        _forget_last(chat)
+    more = median(firsts[long]) - median(firsts[short])
+    print(f"a chat of {LONG} messages: first text {more * 1e3:.1f} ms more than one of 2 (at most 5)")
+
+
+def _said(chat, turns):
+    from conch.models import Turn
+    from conch.turns import tokens
+
+    answer, text, now = "An answer of some sentences. " * 20, "A question of one sentence.", datetime.now(UTC)
+    Turn.objects.bulk_create(
+        Turn(
+            conversation_id=chat,
+            text=text,
+            answer=answer,
+            account="answers",
+            state="done",
+            created_at=now - timedelta(minutes=turns - number),
+            text_tokens=tokens.count(text),
+            answer_tokens=tokens.count(answer),
+        )
+        for number in range(turns)
     )
 
 
+def _forget_last(chat):
+    from conch.models import Turn
+
+    Turn.objects.filter(conversation_id=chat).order_by("-pk").first().delete()
+
+
+async def left_alone(place):
+    """Turns whose posters leave at once: what they leave behind."""
+    from conch.models import Turn
+
+    chats = [place.chat("answers") for _ in range(130)]
+
+    async def leave(chat):
+        address = f"{place.conch}/api/conversations/{chat}/messages"
+        from tests.bench.measuring import pieces
+
+        async for _ in pieces(address, {"text": "hi"}, place.signed):
+            break
+
+    async def until_over():
+        unfinished = Turn.objects.exclude(state__in=Turn.ENDS)
+        while await asyncio.to_thread(unfinished.all().exists):  # noqa: ASYNC110  it is another process that ends them
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+
+    await asyncio.gather(*(leave(chat) for chat in chats[:10]))
+    await until_over()
+    before = place.process.threads_and_files
+    for chat in chats[10:]:
+        await leave(chat)
+    await until_over()
+    grown = [after - had for had, after in zip(before, place.process.threads_and_files, strict=True)]
+    print(f"120 turns whose posters left: {grown[0]:+d} threads, {grown[1]:+d} open files")
+
+
+def say(found, floor):
+    print(f"direct, one at a time                first text p50 {floor * 1e3:.1f} ms")
+    print(f"Conch, plain path         beyond direct, first text {spread(found['plain path'])}")
+    print(f"Conch, a known limit      beyond direct, first text {spread(found['known limit'])} (at most 10, 15)")
+    print(f"Conch, a refusal in the turn, to the next request   {spread(found['refusal'])} (at most 8)")
+    print(f"Conch, requests to an account known to be spent: {found['spent asked']}")
+    for words in ("plain path", "known limit"):
+        rate, firsts = found[f"{words} at once"]
+        each, late = found[f"{words} processor"] * 1e3, percentile(firsts, 0.99) * 1e3
+        print(
+            f"Conch, {AT_ONCE} at once, {words}: {rate:.0f} turns a second, first text p99 {late:.0f} ms (at most 300),"
+            f" {each:.1f} ms of processor a turn"
+        )
+
+
+async def run(place, folder):
+    """Measure and print."""
+    for _ in range(20):
+        await place.direct()
+    floor = median(await one_by_one(ONE_BY_ONE, place.direct))
+    say(await conch(place, floor), floor)
+    await long_chat(place)
+    await left_alone(place)
+    for account in ("answers", "key"):
+        chats = iter([place.chat(account) for _ in range(50)])
+        await at_once(AT_ONCE, 50, lambda chats=chats: place.turn(next(chats)))
+    print(f"memory after these turns, on two engines: {place.process.megabytes:.0f} MB")
+    await others(place, folder)
+
+
 def main():
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # the rows of a chat are made between two measurements
     with tempfile.TemporaryDirectory(prefix="conch-bench-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(folder)
+        place = prepare(folder)
         try:
-            bench.start()
-            asyncio.run(run(bench))
+            place.start()
+            place.processes.pop().terminate()
+            time.sleep(3)
+            took = place.start()
+            print(
+                f"second start to the first page: {took:.1f} s (at most 4); "
+                f"{place.process.megabytes:.0f} MB (at most 120)"
+            )
+            asyncio.run(run(place, folder))
         finally:
-            bench.stop()
+            place.stop()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
