@@ -5,6 +5,7 @@ SQLite works for 3. What it promises holds here too: errors are Django's, a tran
 and who listens to what is asked (tests that count it) hears everything. Placeholders are %s on every database.
 """
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,6 +56,14 @@ def instant(said: Any) -> datetime | None:
     if said is None or isinstance(said, datetime):
         return said
     return datetime.fromisoformat(said).replace(tzinfo=UTC)
+
+
+def structure(said: Any) -> Any:
+    """A column of JSON as it is meant; text that is none stays text."""
+    try:
+        return json.loads(said) if isinstance(said, str) else said
+    except ValueError:
+        return said
 
 
 def _executed(database: Any, sql: str, values: Sequence[Any]) -> Any:

@@ -1,6 +1,5 @@
 """Querysets compiled once, for reads on the way to every answer: the ORM's own SQL without building it each time."""
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -83,7 +82,7 @@ def _converter(expression: Any, converters: Sequence[Any]) -> Callable[[Any], An
     if column in {DateTimeField, BooleanField}:
         return None  # come as they are to be (conch.sql)
     if column is JSONField and expression.target.decoder is None:
-        return _json
+        return sql.structure
 
     def convert(value: Any) -> Any:
         for one in converters:
@@ -91,10 +90,6 @@ def _converter(expression: Any, converters: Sequence[Any]) -> Callable[[Any], An
         return value
 
     return convert
-
-
-def _json(said: Any) -> Any:
-    return json.loads(said) if isinstance(said, str) else said
 
 
 def _adapted(argument: Any) -> Any:

@@ -20,7 +20,7 @@ SHELL = ("known", "rows", "prepared", "api", "apps", "__init__")  # what of rout
 
 # Who may import whom: a part may use what stands above it in this list, never what stands below.
 LAYERS = (
-    ("conch.configuration", "conch.money", "conch.db"),
+    ("conch.configuration", "conch.money", "conch.db", "conch.sql"),
     ("conch.models", "conch.engines"),
     tuple(f"routing.{name}" for name in CORE),
     (
@@ -31,6 +31,7 @@ LAYERS = (
         "conch.accounts.addresses",
         "conch.accounts.access",
         "conch.accounts.room",
+        "conch.accounts.room_rows",
         "conch.accounts.samples",
         "conch.accounts.abilities",
         "conch.accounts.meters",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from conch.accounts import room_rows
 from conch.accounts.samples import keep_samples
 from conch.engines.base import Billing, LimitReached, Room, WindowReading
 from conch.engines.registry import UnknownEngine, engine
@@ -125,7 +126,7 @@ def keep_reading(account_id: int, room: Room, now: datetime, turn_started: datet
     read_at = now
     if turn_started is not None and any(refusal.at >= turn_started for refusal in refusals):
         read_at = turn_started
-    before = _windows(account_id)
+    before = room_rows.windows(account_id)
     after = _merge(account_id, before, room, now, read_at)
     full = {name for name, window in after.items() if _full(window, now)}
     gained = any(_full(window, now) and name not in full for name, window in before.items())
@@ -153,17 +154,17 @@ def record_refusal(
     that started before the account was passed over it changes nothing: it only says again what is known (R29).
     """
     mend_clock(account_id, now)
-    standing = Refusal.objects.filter(account=account_id, model=error.model).first()
+    standing = room_rows.standing(account_id, error.model)
     if standing is not None and standing.retry_at > now and turn_started < standing.at:
         return standing
-    account = Account.objects.only("engine").get(pk=account_id)
-    before = _windows(account_id)
+    engine_id = room_rows.engine_of(account_id)
+    before = room_rows.windows(account_id)
     told = [window for room in (*rooms, error.room) if room is not None for window in room.windows]
     kept = _merge(account_id, before, Room(tuple(told)), now, now)
     asked = error.model or model
     outcome = fate(
-        plan=_is_plan(account.engine),
-        metered=_is_metered(account.engine),
+        plan=_is_plan(engine_id),
+        metered=_is_metered(engine_id),
         scope=error.scope,
         until=_until(error, standing, now),
         windows=[window for window in kept.values() if covers(window.covers, asked)],
@@ -173,22 +174,18 @@ def record_refusal(
         outcome = replace(outcome, until=standing.until, retry_at=standing.until or outcome.retry_at)
     # What the refusal itself told stands in where no reading came before it (R29).
     shown = {name: window for name, window in (kept | before).items() if not _over(window, now)}
-    refusal, _ = Refusal.objects.update_or_create(
+    refusal = Refusal(
         account_id=account_id,
         model=error.model,
-        defaults={
-            "kind": outcome.kind,
-            "at": now,
-            "until": outcome.until,
-            "retry_at": outcome.retry_at,
-            "reason": error.scope,
-            "before": [_as_json(window) for window in shown.values()],
-        },
+        kind=outcome.kind,
+        at=now,
+        until=outcome.until,
+        retry_at=outcome.retry_at,
+        reason=error.scope,
+        before=[_as_json(window) for window in shown.values()],
     )
-    changes: dict[str, Any] = {"attempt_allowed_at": None}
-    if error.clock_off_seconds is not None:
-        changes["clock_off_seconds"] = error.clock_off_seconds
-    Account.objects.filter(pk=account_id).update(**changes)
+    room_rows.keep(refusal)
+    room_rows.tried(account_id, error.clock_off_seconds)
     return refusal
 
 
@@ -225,12 +222,10 @@ def mend_clock(account_id: int, now: datetime) -> int:
     A refusal from the future is moved to now, with the length that it had.
     """
     mended = 0
-    for refusal in Refusal.objects.filter(account=account_id, at__gt=now + SAME):
-        set_back = refusal.at - now
-        mended += Refusal.objects.filter(pk=refusal.pk, at=refusal.at).update(
-            at=now,
-            retry_at=refusal.retry_at - set_back,
-            until=None if refusal.until is None else refusal.until - set_back,
+    for pk, at, retry_at, until in room_rows.refusals_from(account_id, now + SAME):
+        set_back = at - now
+        mended += Refusal.objects.filter(pk=pk, at=at).update(
+            at=now, retry_at=retry_at - set_back, until=None if until is None else until - set_back
         )
     return mended
 
@@ -258,15 +253,6 @@ def _until(error: LimitReached, standing: Refusal | None, now: datetime) -> date
 
 def _same(one: datetime | None, other: datetime | None) -> bool:
     return one is not None and other is not None and abs(one - other) <= SAME
-
-
-def _windows(account_id: int) -> dict[str, facts.Window]:
-    return {
-        row.name: facts.Window(
-            row.name, row.used_percent, row.resets_at, tuple(row.covers), row.length_minutes, row.read_at
-        )
-        for row in Window.objects.filter(account=account_id)
-    }
 
 
 def _merge(

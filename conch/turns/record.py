@@ -79,8 +79,7 @@ def flush(grown: Sequence[Growth], now: datetime) -> set[int]:
         [(g.answer, g.position, now + LEASE, g.turn_id, g.run) for g in grown],
     )
     statements.insert_events((event, g.turn_id, g.run) for g in grown for event in g.events)
-    asked = Turn.objects.filter(pk__in=[g.turn_id for g in grown], stop_asked=True)
-    return set(asked.values_list("pk", flat=True))
+    return statements.asked_to_stop([g.turn_id for g in grown])
 
 
 def end_attempt(tried: Tried, state: str, now: datetime, error: EngineError | None = None) -> bool:

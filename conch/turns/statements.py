@@ -225,6 +225,12 @@ def end_turn(turn_id: int, run: int, columns: dict[str, Any], now: datetime) -> 
     return bool(ended)
 
 
+def asked_to_stop(turn_ids: list[int]) -> set[int]:
+    """Those of them whose stop was asked."""
+    places = ", ".join(["%s"] * len(turn_ids))
+    return {pk for (pk,) in sql.rows(f"SELECT id FROM conch_turn WHERE stop_asked AND id IN ({places})", *turn_ids)}
+
+
 def costs_of(turn_id: int) -> list[int | None]:
     """What each ended attempt of the turn cost, in nanodollars."""
     asked = "SELECT cost_nano FROM conch_attempt WHERE turn_id = %s AND ended_at IS NOT NULL"
