@@ -26,7 +26,7 @@ MOST_ROUNDS = 20
 MOST_CALLS = 100
 MOST_TIME = timedelta(minutes=30)
 AT_ONCE = 8
-MOST_REFUSED = 20  # a program that asks on and on in spite of being told is ended
+MOST_REFUSED = 100  # a program that asks on and on in spite of being told is ended
 SECONDS_A_CALL = 60
 LONGEST_ARGUMENTS = 200_000  # characters
 

@@ -64,6 +64,8 @@ async def test_a_tool_that_is_asked_for_runs_and_the_answer_goes_on_with_what_it
         "id": tools[1]["id"],
         "name": "ledger__look_up",
         "title": "look up in Ledger",
+        "account": engine,
+        "forgotten": False,
         "state": "done",
         "arguments": {"what": "tides"},
         "outcome": "All that is known of tides.",

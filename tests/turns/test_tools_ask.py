@@ -120,6 +120,18 @@ async def test_what_is_allowed_always_runs_while_another_call_of_the_round_asks(
     assert "It is kept." in body
 
 
+async def test_a_task_whose_tool_asks_marks_its_chat_as_having_something_new(world, ledger):
+    """Nobody is looking (R25): the question has to be found."""
+    account = await look(world.account, "codex")
+    account.key.replies("", calls=[call("look_up", "tides")])
+    chat = await look(world.chat, "codex", tools=["ledger"])
+
+    turn = await world.say(chat, "Look", unattended=True)
+
+    await look(chat.refresh_from_db)
+    assert (turn.state, turn.waits_for, chat.unread) == ("waiting", "tool", True)
+
+
 async def test_an_answer_that_comes_while_another_call_still_runs_is_acted_on_once_that_has_ended(world, ledger):
     """The person may be quicker than the rest of the round: nobody waits for the worker then."""
     await look(ledger.permits, "always", "wait")

@@ -52,7 +52,7 @@ async def able(world, engine, slug=None, *, tools=True, **fields):
 async def test_a_plan_at_its_limit_between_two_tool_calls_is_carried_on_elsewhere_and_each_tool_has_run_once(
     world, ledger, engine
 ):
-    """The second asks for the same call again, and gets the first's outcome; what had streamed is not in the answer."""
+    """FBK-08: the second asks for the same call, and gets the first's outcome; what had streamed is not the answer."""
     plan = await look(world.account, "codex")
     plan.key.replies("Let me look. ", calls=[call("look_up", "tides", id="call_theirs")], thinking="secret thought")
     plan.key.refuses("usage_limit")
