@@ -30,9 +30,11 @@ def clean(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """A JSON value with every string and key in it cleaned."""
+    """A JSON value with every string and key in it cleaned; NaN and the infinities, which JSON hasn't, become null."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, Mapping):
         return {clean(str(key)): clean_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

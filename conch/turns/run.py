@@ -285,7 +285,7 @@ class Runner:
             self.so_far = replace(self.so_far, offline=True)
             return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
         ending = "cut" if isinstance(error, EngineFault) and error.cut and self.answer else ""
-        end = End("failed", stream.model, ending, failures.of(error, stream.begun, after_tools=stream.rounds > 0))
+        end = End("failed", stream.model, ending, failures.of(error, stream.begun, after_tools=self.toolbox.used))
         free = not error.accepted and not stream.begun_to_speak
         return await self._end(end, stream.tried_now(free=free), error=error)
 

@@ -50,6 +50,11 @@ class Toolbox:
         self._doing: dict[tuple[str, str], asyncio.Task[tuple[str, bool]]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
+    @property
+    def used(self) -> bool:
+        """Whether any call was taken in during this run."""
+        return bool(self._doing)
+
     def open(self, account: str) -> None:
         """Another account asks for tools from here on."""
         self._account, self.held = account, False
@@ -134,5 +139,5 @@ class Toolbox:
         for task in under_way:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-        if self._doing:
+        if self.used:
             await step(calls.close, self._runner.live.turn_id, self._runner.clock.now())

@@ -9,6 +9,7 @@ from conch.models import Attempt, ToolCall, ToolServer
 from conch.turns import doors, toolbox
 from conch.turns.clock import Clock
 from conch.turns.watch import watch
+from tests.simulator.scripts import Call
 from tests.turns.tools import Ledger, call, calls_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,6 +133,24 @@ async def test_a_tool_that_fails_is_an_outcome_and_the_answer_goes_on(world, all
     assert (tool, state) == ("fail", "failed")
     assert outcome == "Error executing tool fail"
     assert '"is_error":true' in sent(world, account)[-1].replace(" ", "")
+
+
+@pytest.mark.parametrize("engine", ["openai", "openrouter", "anthropic"])
+async def test_odd_arguments_are_kept_and_sent_on_as_json(world, allowed, engine):
+    """INP-01 and more: lone surrogates, NUL and numbers that JSON hasn't spoil neither the chat nor the database."""
+    account, chat = await with_tools(world, engine)
+    odd = {"what": "a\0b \ud83d 👩‍👩‍👧", "size": float("nan"), "most": float("inf"), "deep": [{"x": [1.0]}]}
+    account.key.replies("", calls=[Call("ledger__look_up", odd), Call("ledger__look_up", {})]).replies("Odd.")
+
+    turn = await world.say(chat)
+
+    assert (turn.state, turn.answer) == ("done", "Odd.")
+    kept = await look(lambda: list(ToolCall.objects.order_by("pk").values_list("arguments", "state")))
+    what = "ab \ufffd 👩‍👩‍👧"
+    assert [each[0] for each in kept] == [{"what": what, "size": None, "most": None, "deep": [{"x": [1.0]}]}, {}]
+    assert kept[1][1] == "failed"
+    last = await world.say(chat, "And now?")
+    assert last.state != "failed"
 
 
 async def test_a_tool_that_is_never_to_run_is_not_offered_and_does_not_run_when_it_is_asked_for(world, allowed):
