@@ -47,6 +47,7 @@ from conch.engines.wire_text import clean
 
 STARTED_WITHIN = 60.0  # seconds; cold it takes two, on a busy machine more
 READ_WITHIN = 30.0
+TOOLS_WITHIN = 10.0
 USAGE = {"subtype": "get_usage", "skip_behaviors": True}
 FLAGS = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
@@ -256,10 +257,12 @@ class Started(CliProcess):
     async def greet(self) -> None:
         """Ask who it is, and let it ask for the tools, which it waits for only so long. Raises EngineFault."""
         self.hello = await self.ask({"subtype": "initialize"}, STARTED_WITHIN)
-        while self.offered and not self.told_tools:
-            if (line := await self.next_line(STARTED_WITHIN)) is None:
-                raise EngineFault(self.last_words() or "Claude Code ended at its start", accepted=False)
-            await self.serve(line)
+        with suppress(TimeoutError):  # one that asks later, in its turn, is answered then
+            async with asyncio.timeout(TOOLS_WITHIN):
+                while self.offered and not self.told_tools:
+                    if (line := await self.next_line()) is None:
+                        raise EngineFault(self.last_words() or "Claude Code ended at its start", accepted=False)
+                    await self.serve(line)
 
     async def ask(self, request: Mapping[str, Any], within: float) -> Mapping[str, Any]:
         """The answer to a control request; other lines meanwhile are passed over. Raises EngineFault."""
