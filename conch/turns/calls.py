@@ -171,6 +171,8 @@ def answer(person_id: int, turn_id: int, call_id: int, allow: str, now: datetime
     row = ToolCall.objects.filter(pk=call_id, turn_id=turn.pk, forgotten=False).first()
     if row is None:
         raise NotHere
+    # Words on two calls, or a word and the turn's coming to rest, in two processes: one after the other.
+    Turn.objects.select_for_update().only("pk").get(pk=turn.pk)
     asking = ToolCall.objects.filter(turn_id=turn.pk, state=ToolCall.State.ASKED, forgotten=False)
     one = asking.filter(pk=call_id)
     if allow == NO:

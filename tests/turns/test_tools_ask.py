@@ -1,12 +1,15 @@
 """A tool that asks: the turn waits for the person's word, in any process, as long as it takes."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
+from django.db import connection, transaction
 
 from conch.db import look, step
-from conch.models import Account, Attempt, ToolPermission, Turn
-from conch.turns import doors
+from conch.models import Account, Attempt, ToolCall, ToolPermission, Turn
+from conch.turns import calls, doors
 from conch.turns.accept import accept
 from conch.turns.errors import NotHere
 from conch.turns.watch import watch
@@ -180,6 +183,31 @@ async def test_pressed_twice_and_in_two_tabs_the_first_word_stands_and_it_runs_o
     assert len(world.simulator.requests(account.key.secret)) == 2
 
 
+def test_words_on_two_calls_from_two_processes_at_once_let_the_turn_go_on(world, ledger):
+    """Each would see the other's call still ask, were they not one after the other."""
+    now = world.time.now()
+    facts = {"run": 1, "account": "codex", "server": "ledger", "tool": "look_up", "state": "asked", "asked_at": now}
+    for _ in range(5):
+        turn = Turn.objects.create(
+            conversation=world.chat("codex"), text="hi", state="waiting", waits_for="tool", created_at=now
+        )
+        rows = [ToolCall.objects.create(turn=turn, name=str(number), digest="x", **facts) for number in range(2)]
+        both = Barrier(2)
+
+        def says(row, turn=turn, both=both):
+            both.wait()
+            with transaction.atomic():
+                goes_on = calls.answer(world.person.pk, turn.pk, row.pk, "no", now)
+            connection.close()
+            return goes_on
+
+        with ThreadPoolExecutor(2) as pool:
+            went_on = list(pool.map(says, rows))
+
+        turn.refresh_from_db()
+        assert (sorted(went_on), turn.wake_at) == ([False, True], now)
+
+
 async def test_another_persons_call_is_not_there(world, ledger):
     _, turn = await asks(world, call("write_down", "it"))
     mallory = await look(make_person, "mallory")
@@ -210,8 +238,6 @@ async def test_a_turn_that_was_asked_in_a_process_that_is_gone_goes_on_in_anothe
 
 async def test_a_word_whose_process_ended_at_once_is_acted_on_by_the_worker(world, ledger):
     """The word is written down before anything is done about it."""
-    from conch.turns import calls
-
     account, turn = await asks(world, call("look_up", "tides"))
     account.key.replies("The moon.")
     (call_id,) = await asking(turn)
