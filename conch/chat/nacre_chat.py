@@ -13,8 +13,11 @@ from conch.chat.pressing import Press
 from conch.chat.shown import By, ShownLine, ShownTurn, Written
 from conch.copy import calls as call_words
 from conch.copy.sentences import Said
+from conch.engines.registry import ENGINES
 
-CLAUDE, CODEX = By("claude-code", "Claude Code", "Opus 4.8"), By("codex", "Codex · ada@home.example", "GPT-5.5")
+# Samples of the first of each kind, in the registry's order.
+CLAUDES, CODEXES, PROGRAMS, _, OPENAIS, ROUTERS = tuple(ENGINES)[:6]
+CLAUDE, CODEX = By(CLAUDES, "Claude Code", "Opus 4.8"), By(CODEXES, "Codex · ada@home.example", "GPT-5.5")
 QUESTION = "Why is this query slow?\nIt plans for 120 rows and gets 1.4 million."
 ANSWER = """The planner thinks that **very few rows** match, so it chooses a nested loop. Two things follow:
 
@@ -134,33 +137,31 @@ class _Chat(SimpleNamespace):
 
 
 ANSWERING = {
-    "idle": Answering("codex", "codex", "Codex", "GPT-5.5", "In your ChatGPT plan.", "Back to Claude Code at 6:00 PM."),
+    "idle": Answering("first", CODEXES, "Codex", "GPT-5.5", "In your ChatGPT plan.", "Back to Claude Code at 6:00 PM."),
     "waits": Answering(
         "claude",
-        "claude-code",
+        CLAUDES,
         "Claude Code",
         "Opus 4.8",
         "In your Claude plan.",
         "Claude Code is at its limit until 6:00 PM: messages wait for it.",
     ),
     "key": Answering(
-        "key", "openrouter", "OpenRouter", "Opus 4.8", "About $0.02 a reply, $6.90 left this month.", costs=True
+        "key", ROUTERS, "OpenRouter", "Opus 4.8", "About $0.02 a reply, $6.90 left this month.", costs=True
     ),
-    "unpriced": Answering(
-        "key", "openrouter", "OpenRouter", "made/up", "Pay per use; Conch can’t price it.", costs=True
-    ),
-    "gone": Answering("codex", "", "Codex", "", "This chat’s account isn’t connected any more. Choose another."),
+    "unpriced": Answering("key", ROUTERS, "OpenRouter", "made/up", "Pay per use; Conch can’t price it.", costs=True),
+    "gone": Answering("first", "", "Codex", "", "This chat’s account isn’t connected any more. Choose another."),
 }
 MODELS = (("gpt-5.5", "GPT-5.5"), ("gpt-5.5-mini", "GPT-5.5 mini"))
 PLANS = (
-    Row("claude", "claude-code", "Claude Code", "At its limit until 6:00 PM.", current=True),
-    Row("codex", "codex", "Codex", "72% left, resets 4:30 PM. GPT-5.5", answers=True, model="gpt-5.5", models=MODELS),
-    Row("codex-2", "codex", "Codex · ada@home.example", "6% left, resets tomorrow 9:00 AM. GPT-5.5"),
-    Row("codex-3", "codex-cli", "Codex CLI", "Signed out."),
+    Row("claude", CLAUDES, "Claude Code", "At its limit until 6:00 PM.", current=True),
+    Row("first", CODEXES, "Codex", "72% left, resets 4:30 PM. GPT-5.5", answers=True, model="gpt-5.5", models=MODELS),
+    Row("second", CODEXES, "Codex · ada@home.example", "6% left, resets tomorrow 9:00 AM. GPT-5.5"),
+    Row("third", PROGRAMS, "Codex CLI", "Signed out."),
 )
 KEYS = (
-    Row("key", "openrouter", "OpenRouter", "About $0.02 a reply, $6.90 left this month. Opus 4.8"),
-    Row("openai", "openai", "OpenAI", "This month’s budget is spent."),
+    Row("key", ROUTERS, "OpenRouter", "About $0.02 a reply, $6.90 left this month. Opus 4.8"),
+    Row("other", OPENAIS, "OpenAI", "This month’s budget is spent."),
 )
 HERE = Row("local", "local", "SmolLM2 135M", "Free, private: tiny built-in model, often wrong, English only")
 ROOMS = (

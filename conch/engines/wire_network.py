@@ -202,7 +202,7 @@ async def _tried(family: int, kind: int, protocol: int, _name: str, address: Any
     attempt.setblocking(False)
     try:
         await asyncio.get_running_loop().sock_connect(attempt, address)
-    except BaseException:
+    except BaseException:  # also given up: whatever ends the attempt, its socket goes with it
         attempt.close()
         raise
     return attempt
