@@ -3,6 +3,7 @@
 Each raises NotHere for what isn't theirs, NotNow for what can't be done as things are, TooMuch for input over a limit.
 """
 
+import asyncio
 from decimal import Decimal
 from typing import Any
 
@@ -47,6 +48,7 @@ async def post(
     )
     if accepted.created:
         start(accepted.turn_id, clock=clock)
+        await asyncio.sleep(0)  # its route is asked while the answer to this call is made ready
     return accepted.turn_id
 
 

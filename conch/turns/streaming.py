@@ -130,12 +130,17 @@ class Stream:
     async def _once(self) -> None:
         whole = False
         events = engine(self.asked.engine).reply(self.asked.access, self.request)
-        now = asyncio.get_running_loop().time
+        now, renewed = asyncio.get_running_loop().time, 0.0
         try:
             async with asyncio.timeout(WORDLESS_SECONDS) as patience:
                 async for event in events:
-                    patience.reschedule(now() + WORDLESS_SECONDS)
+                    if now() - renewed > WORDLESS_SECONDS / 10:  # each renewal costs as much as a word
+                        renewed = now()
+                        patience.reschedule(renewed + WORDLESS_SECONDS)
+                    silent = not self.started
                     whole = self._take(event) or whole
+                    if silent and self.started:
+                        await asyncio.sleep(0)  # the first words go out before what came with them is looked at
         except TimeoutError as error:
             raise EngineFault("nothing was said for too long", cut=True) from error
         finally:

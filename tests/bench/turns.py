@@ -18,18 +18,18 @@ from tests.bench.others import LiteLLM, NotHere, Spillway
 from tests.bench.place import REFUSAL, REPLY, Place
 
 ONE_BY_ONE, AT_ONCE, TOGETHER = 60, 16, 320
-REFUSALS = 20
+REFUSALS, IDLE = 20, 7  # accounts
 LONG = 200  # messages
 
 
 def prepare(folder):
-    """Ten accounts and more: one that answers, one whose limit is known, some that refuse in the turn, a key."""
+    """Ten accounts: one that answers, one whose limit is known, a key, and some that are never asked."""
     place = Place(folder)
     place.plan("answers", [REPLY])
     place.plan("spent", [REFUSAL])
-    for number in range(REFUSALS):
-        place.plan(f"refuses-{number}", [REFUSAL])
     place.key("key", [REPLY])
+    for number in range(IDLE):
+        place.plan(f"idle-{number}", [REPLY])
     return place
 
 
@@ -44,15 +44,17 @@ async def conch(place, floor):
         chats = iter([place.chat(account) for _ in range(ONE_BY_ONE)])
         firsts = await one_by_one(ONE_BY_ONE, lambda chats=chats: place.turn(next(chats)))
         found[words] = [first - floor for first in firsts]
-    chats = iter([place.chat(f"refuses-{number}") for number in range(REFUSALS)])
-    await one_by_one(REFUSALS, lambda: place.turn(next(chats)))
-    found["refusal"] = between(place.seen(), "tok-refuses", "tok-answers")
     for words, account in (("plain path", "answers"), ("known limit", "spent")):
         chats = iter([place.chat(account) for _ in range(TOGETHER)])
         used = place.process.processor_seconds
         found[f"{words} at once"] = await at_once(AT_ONCE, TOGETHER, lambda chats=chats: place.turn(next(chats)))
         found[f"{words} processor"] = (place.process.processor_seconds - used) / TOGETHER
     found["spent asked"] = len(place.seen("tok-spent")) - asked_before
+    for number in range(REFUSALS):
+        place.plan(f"refuses-{number}", [REFUSAL])
+    chats = iter([place.chat(f"refuses-{number}") for number in range(REFUSALS)])
+    await one_by_one(REFUSALS, lambda: place.turn(next(chats)))
+    found["refusal"] = between(place.seen(), "tok-refuses", "tok-answers")
     return found
 
 
