@@ -202,11 +202,7 @@ async def _tried(family: int, kind: int, protocol: int, _name: str, address: Any
     attempt.setblocking(False)
     try:
         await asyncio.get_running_loop().sock_connect(attempt, address)
-<<<<<<< HEAD
     except BaseException:  # also given up: whatever ends the attempt, its socket goes with it
-=======
-    except BaseException:  # a caller that goes away leaves no socket behind either
->>>>>>> 6df0f85 (wip)
         attempt.close()
         raise
     return attempt
