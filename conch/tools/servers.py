@@ -78,7 +78,7 @@ async def check(server: ToolServer, now: datetime) -> None:
 
 def keep_trouble(server_id: int, trouble: dict[str, Any], now: datetime) -> None:
     """Why the server couldn't be reached, or nothing where it could. A step."""
-    ToolServer.objects.filter(pk=server_id).update(trouble=trouble, tried_at=now)
+    ToolServer.objects.filter(pk=server_id, removed_at=None).update(trouble=trouble, tried_at=now)
 
 
 def rename(server: ToolServer, name: str) -> None:
@@ -153,7 +153,8 @@ def _keep(person: Person, facts: dict[str, Any], found: Listing, now: datetime) 
 
 def _keep_listing(server_id: int, found: Listing, now: datetime) -> None:
     facts = {"tools": list(found.tools), "left_out": found.left_out, "listed_at": now, "tried_at": now}
-    ToolServer.objects.filter(pk=server_id).update(trouble={}, **facts)
+    # One that was removed while it was asked stays without its tools.
+    ToolServer.objects.filter(pk=server_id, removed_at=None).update(trouble={}, **facts)
 
 
 def _free_slug(name: str, used: set[str]) -> str:
