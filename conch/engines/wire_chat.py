@@ -32,9 +32,10 @@ from conch.engines.base import (
 )
 from conch.engines.wire import Answering, Client, parsed
 from conch.engines.wire_frames import Frame
-from conch.engines.wire_text import Seam, clean, clean_json, count, money
+from conch.engines.wire_text import Seam, clean, clean_json, count, money, too_deep
 
 Json = dict[str, Any]
+LONGEST_NAME = 200  # characters of a tool's name, and of a call's id
 
 
 def chat_body(request: Request, *, extra: Mapping[str, Any] | None = None) -> Json:
@@ -225,9 +226,12 @@ def filtered(*, started: bool) -> EngineFault | Rejected:
 def tool_call(call: Mapping[str, Any], place: int) -> ToolCall:
     """A call whose arguments are whole. Raises EngineFault where they are no JSON object."""
     arguments = parsed(call["arguments"]) if call["arguments"].strip() else {}
-    if not isinstance(arguments, dict) or not call["name"]:
-        raise EngineFault(f"the call of {call['name'] or 'a tool'} can't be read")
-    return ToolCall(call["id"] or f"call_{place}", call["name"], clean_json(arguments), call.get("sealed"))
+    name, call_id = clean(call["name"])[:LONGEST_NAME], clean(call["id"])
+    if not isinstance(arguments, dict) or not name or too_deep(arguments):
+        raise EngineFault(f"the call of {name or 'a tool'} can't be read")
+    # The id goes back with what the call gave, as a part of what is paid for.
+    call_id = call_id if 0 < len(call_id) <= LONGEST_NAME else f"call_{place}"
+    return ToolCall(call_id, name, clean_json(arguments), call.get("sealed"))
 
 
 def _text(content: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 REPLACEMENT = "\ufffd"
 SAID_LENGTH = 500
+DEEPEST = 100  # levels of JSON
 
 _ODD = re.compile("[\ud800-\udfff\0]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
@@ -40,6 +41,21 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in value]
     return value
+
+
+def too_deep(value: Any, most: int = DEEPEST) -> bool:
+    """Whether lists and objects stand in each other deeper than what reads and writes them later can follow."""
+    level = [value]
+    for _ in range(most):
+        level = [item for each in level for item in _within(each)]
+        if not level:
+            return False
+    return True
+
+
+def _within(value: Any) -> list[Any]:
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [item for item in items if isinstance(item, Mapping | list | tuple)]
 
 
 class Seam:

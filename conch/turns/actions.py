@@ -84,7 +84,8 @@ def answer_with(person_id: int, turn_id: int, account: str, now: datetime) -> bo
     begun = again(turn, now, once=account)
     if begun:
         # What tools gave stays: only Try again runs them again (R17). What asks is asked by who answers now.
-        calls.close(turn.pk, now)
+        calls.leave(turn.pk, now)
+        calls.ask_no_more(turn.pk)
     return begun
 
 

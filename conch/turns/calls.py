@@ -17,7 +17,7 @@ from conch.engines.wire_text import clean, clean_json
 from conch.models import ToolCall, Turn
 from conch.tools import Offered
 from conch.turns.accept import turn_of
-from conch.turns.errors import NotHere
+from conch.turns.errors import NotHere, Stopped
 from conch.turns.waiting import TOOL
 
 ALWAYS, NO = "always", "no"
@@ -67,9 +67,12 @@ def _plain(value: Any) -> Any:
 def take(turn_id: int, run: int, account: str, name: str, arguments: Mapping[str, Any], now: datetime) -> Taken:
     """Take a call in: what it gave already, that it asks, or that it is to be run now (`running` from here on).
 
-    What the person allows is looked up here, for every call: it may have changed since the tools were offered.
+    What the person allows is looked up here, for every call: it may have changed since the tools were offered. Raises
+    Stopped where the turn isn't this run's any more: whoever has it now, or ended it, runs its calls.
     """
     turn = Turn.objects.select_related("conversation").get(pk=turn_id)
+    if not goes_on(turn, run):
+        raise Stopped
     arguments = clean_json(arguments)
     digest = digest_of(arguments)
     row = ToolCall.objects.filter(turn_id=turn_id, name=name, digest=digest, forgotten=False).first()
@@ -95,6 +98,11 @@ def take(turn_id: int, run: int, account: str, name: str, arguments: Mapping[str
             asked_at=now,
         )
     return _begun(row, offered, turn.conversation.person_id, now)
+
+
+def goes_on(turn: Turn, run: int) -> bool:
+    """Whether that run is still the turn's, and nobody has asked it to stop."""
+    return turn.state == Turn.State.RUNNING and turn.run == run and not turn.stop_asked
 
 
 def _offered(turn: Turn, name: str) -> Offered | None:
@@ -137,6 +145,11 @@ def declined(turn_id: int, run: int) -> list[ToolCall]:
     return list(ToolCall.objects.filter(turn_id=turn_id, run=run, state=ToolCall.State.DECLINED).order_by("pk"))
 
 
+def have_run(turn_id: int) -> bool:
+    """Whether a call of the turn was begun, since its person last pressed Try again."""
+    return ToolCall.objects.filter(turn_id=turn_id, forgotten=False).exclude(started_at=None).exists()
+
+
 def leave(turn_id: int, now: datetime) -> None:
     """Nobody waits for what still runs: what came of it isn't known."""
     running = ToolCall.objects.filter(turn_id=turn_id, state=ToolCall.State.RUNNING)
@@ -149,9 +162,9 @@ def ask_no_more(turn_id: int) -> None:
 
 
 def close(turn_id: int, now: datetime) -> None:
-    """The turn has come to an end: nothing of it runs or asks on."""
+    """The turn has come to an end: nothing of it runs or asks on, and a yes that nothing came of is none any more."""
     leave(turn_id, now)
-    ask_no_more(turn_id)
+    ToolCall.objects.filter(turn_id=turn_id, state__in=[ToolCall.State.ASKED, ToolCall.State.ALLOWED]).delete()
 
 
 def forget(turn_id: int, now: datetime) -> None:

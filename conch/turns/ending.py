@@ -7,7 +7,7 @@ from typing import Any
 
 from conch.engines.base import EngineError, Usage
 from conch.money import from_nano, plain
-from conch.turns import failures, statements, tokens
+from conch.turns import calls, failures, statements, tokens
 from conch.turns.accept import next_queued
 from conch.turns.events import Event
 from conch.turns.gathering import viewer_of
@@ -46,6 +46,8 @@ def finish(tried: Tried | None, growth: Growth, end: End, now: datetime, *, erro
     usage = tried.used if tried is not None else Usage()
     if end.failure.get("code") in failures.IN_MID_ANSWER:
         end = replace(end, failure=end.failure | {"arrived": bool(growth.answer)})
+    if end.failure and calls.have_run(growth.turn_id):
+        end = replace(end, failure=end.failure | {"after_tools": True})
     kind, data = _last(turn.person_id, end, tried, usage, cost, now)
     last = Event(growth.position + 1, kind, data)
     columns = {

@@ -1,6 +1,6 @@
 """How an action on a turn or chat can be refused, and how a turn can fail by itself."""
 
-from conch.engines.base import EngineFault
+from conch.engines.base import EngineError, EngineFault
 
 
 class TurnError(Exception):
@@ -34,3 +34,11 @@ class Unending(EngineFault):
 
     def __init__(self) -> None:
         super().__init__("it asked for tools again and again", accepted=True)
+
+
+class AccountGone(EngineError):
+    """The account was removed between two rounds of tools: nothing more is sent by it (R36)."""
+
+
+class Stopped(Exception):
+    """The turn isn't to go on here: its person stopped it, the process is about to end, or it runs here no more."""

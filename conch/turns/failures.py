@@ -17,7 +17,7 @@ from conch.engines.base import (
     Throttled,
     Unreachable,
 )
-from conch.turns.errors import Unending
+from conch.turns.errors import AccountGone, Unending
 from routing.choices import grouped, named
 from routing.outcome import Offer
 
@@ -44,6 +44,7 @@ _BY_ERROR: list[tuple[type[EngineError], str]] = [
     (Overloaded, OVERLOADED),
     (Unreachable, UNREACHABLE),
     (SignedOut, SIGNED_OUT),
+    (AccountGone, "no_account"),
     (LimitReached, "limit"),
 ]
 
@@ -59,8 +60,8 @@ def code_of(error: EngineError) -> str:
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), FAULT)
 
 
-def of(error: EngineError, begun: "Begun", *, after_tools: bool = False) -> dict[str, Any]:
-    """The failure of a turn whose engine couldn't answer; `after_tools`: tools had run for it already."""
+def of(error: EngineError, begun: "Begun") -> dict[str, Any]:
+    """The failure of a turn whose engine couldn't answer; whether tools had run for it is seen at its end."""
     asked = begun.asked
     assert asked is not None
     return {
@@ -71,7 +72,6 @@ def of(error: EngineError, begun: "Begun", *, after_tools: bool = False) -> dict
         "billing": asked.billing,
         "said": error.said[:500],
         "charged": error.accepted and asked.billing == "key",
-        "after_tools": after_tools,
         "offers": offers(begun),
     }
 

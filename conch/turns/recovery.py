@@ -51,7 +51,7 @@ def interrupt(turn_id: int, now: datetime) -> int | None:
         turn_id=turn_id, run=turn.run, position=position, kind="interrupted", data=failures.said(failure, viewer)
     )
     _settle(turn, now)
-    calls.leave(turn.pk, now)
+    calls.close(turn.pk, now)
     Conversation.objects.filter(pk=turn.conversation_id).update(updated_at=now, unread=True)
     return next_queued(turn.conversation_id)
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from conch.models import Account, Conversation, Line, Turn
-from conch.turns import failures
+from conch.turns import calls, failures
 from conch.turns.accept import next_queued
 from conch.turns.gathering import Begun, Gathered, Telling
 from routing.outcome import Decision, Failure, Unstay, Wait
@@ -122,6 +122,8 @@ def _cap(telling: Telling, decision: Decision) -> None:
 
 def _fail(telling: Telling, gathered: Gathered, decision: Decision, failed: Failure) -> Begun:
     turn, failure = telling.turn, failed.data()
+    if calls.have_run(turn.pk):
+        failure["after_tools"] = True
     Line.objects.filter(turn_id=turn.pk, kind__in=["limit.waiting", "limit.capped"]).delete()
     telling.tell("failed", failures.said(failure, telling.viewer))
     Turn.objects.filter(pk=turn.pk, run=turn.run).update(

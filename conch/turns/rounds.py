@@ -8,9 +8,10 @@ from datetime import datetime
 
 from conch import ledger
 from conch.engines.base import Message, Request, ToolCall, ToolOutcome, Usage
-from conch.models import Attempt, Preferences, Turn
-from conch.turns import statements, tokens
+from conch.models import Account, Attempt, Preferences, Turn
+from conch.turns import calls, statements, tokens
 from conch.turns.begin import again
+from conch.turns.errors import AccountGone, Stopped
 from conch.turns.gathering import Asking, Begun, RunSoFar
 from conch.turns.holding import Paid, TooDear, hold
 from conch.turns.record import Growth, Tried, end_attempt, flush
@@ -43,14 +44,12 @@ def _person_of(turn_id: int) -> int:
 
 
 def hold_next(asking: Asking, tried: Tried, counted: int, most_output: int, now: datetime) -> tuple[int, Tried]:
-    """Hold what the next round can cost: its cap on output tokens, and the attempt with it. Raises TooDear.
+    """Hold what the next round can cost: its cap on output tokens, and the attempt with it.
 
-    `most_output` is what the key can pay for (R34).
-
-    Where the yes by which the key is used was taken back meanwhile, nothing more is sent to it (R27).
+    `most_output` is what the key can pay for (R34). Where the yes by which the key is used was taken back meanwhile,
+    nothing more is sent to it (R27). Raises TooDear, and what `check` does.
     """
-    turn = statements.turn_with_chat(tried.turn_id)
-    assert turn is not None
+    turn = check(tried)
     if not _yes_stands(asking.consent, tried.account, turn):
         raise TooDear(capped=False)
     question = measured(question_for_turn(turn.pk, Run(), now), Needs(tokens=counted, newest_tokens=counted))
@@ -59,8 +58,21 @@ def hold_next(asking: Asking, tried: Tried, counted: int, most_output: int, now:
     return cap, replace(tried, entry_id=entry)
 
 
+def check(tried: Tried) -> Turn:
+    """The turn, whose next round may be sent. Raises Stopped where it runs here no more, AccountGone."""
+    turn = statements.turn_with_chat(tried.turn_id)
+    if turn is None or not calls.goes_on(turn, tried.run):
+        raise Stopped
+    if tried.account_id is not None and not Account.objects.filter(pk=tried.account_id, removed_at=None).exists():
+        raise AccountGone
+    return turn
+
+
 def _yes_stands(consent: str, account: str, turn: Turn) -> bool:
-    preferences = Preferences.objects.only("limit_paid", "limit_fallback").get(pk=turn.conversation.person_id)
+    known = Preferences.objects.only("limit_paid", "limit_fallback", "month_budget_nano")
+    preferences = known.get(pk=turn.conversation.person_id)
+    if turn.unattended and consent in {"paid_on", "named"} and preferences.month_budget_nano is None:
+        return False  # R25
     if consent == "paid_on":
         return preferences.limit_paid
     return consent != "named" or preferences.limit_fallback == account
@@ -79,10 +91,10 @@ def after_too_dear(tried: Tried, error: TooDear, growth: Growth, so_far: RunSoFa
 
 
 async def next_request(
-    request: Request, said: str, calls: Sequence[ToolCall], outcomes: Sequence[ToolOutcome], reads: int | None
+    request: Request, said: str, made: Sequence[ToolCall], outcomes: Sequence[ToolOutcome], reads: int | None
 ) -> tuple[Request, int]:
     """The request of the next round, and its tokens. Outcomes are cut where the model can't read all of them."""
-    asked = Message("assistant", said, calls=tuple(calls))
+    asked = Message("assistant", said, calls=tuple(made))
     counted = await asyncio.to_thread(_count, request, asked)
     came_to = await asyncio.to_thread(lambda: [tokens.count(outcome.text) for outcome in outcomes])
     if reads is not None and counted + sum(came_to) > reads:
@@ -94,9 +106,9 @@ async def next_request(
 
 
 def _count(request: Request, asked: Message) -> int:
-    calls = [call for message in (*request.messages, asked) for call in message.calls]
-    arguments = "".join(json.dumps(dict(call.arguments)) for call in calls)
-    return tokens.length(request) + tokens.count(asked.text) + tokens.count(arguments)
+    made = [call for message in (*request.messages, asked) for call in message.calls]
+    told = "".join(f"{call.id} {call.name} {json.dumps(dict(call.arguments))}" for call in made)
+    return tokens.length(request) + tokens.count(asked.text) + tokens.count(told)
 
 
 def _cut(text: str, share: float) -> str:

@@ -29,6 +29,7 @@ from conch.turns.asking import wait_for_word
 from conch.turns.begin import after_allowed, after_refusal, after_unable, begin
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.ending import End, Ended, finish
+from conch.turns.errors import Stopped
 from conch.turns.events import Event as Told
 from conch.turns.gathering import Allowed, Begun, RunSoFar
 from conch.turns.holding import TooDear
@@ -81,10 +82,6 @@ async def all_ended() -> None:
     """Wait until no run is under way in this process."""
     while _tasks:
         await asyncio.wait(set(_tasks))
-
-
-class Stopped(Exception):
-    """The person stopped the turn, or the process is about to end."""
 
 
 class Runner:
@@ -206,7 +203,13 @@ class Runner:
         if not error.capped:
             self.so_far = self.so_far.refused(tried.account, LimitReached(scope="money"))
             self.discard()
-        return await step(after_too_dear, tried, error, self.growth(), self.so_far, self.clock.now())
+        begun = await step(after_too_dear, tried, error, self.growth(), self.so_far, self.clock.now())
+        if begun is not None and begun.asked is not None and self.parts:
+            # Somebody who costs nothing can answer by now: what was written so far isn't part of their answer.
+            self.live.tell_all(begun.events)
+            self.discard()
+            begun = replace(begun, events=[])
+        return begun
 
     async def _until_stopped(self, work: Any) -> None:
         doing = asyncio.ensure_future(work)
@@ -285,7 +288,7 @@ class Runner:
             self.so_far = replace(self.so_far, offline=True)
             return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())
         ending = "cut" if isinstance(error, EngineFault) and error.cut and self.answer else ""
-        end = End("failed", stream.model, ending, failures.of(error, stream.begun, after_tools=self.toolbox.used))
+        end = End("failed", stream.model, ending, failures.of(error, stream.begun))
         free = not error.accepted and not stream.begun_to_speak
         return await self._end(end, stream.tried_now(free=free), error=error)
 

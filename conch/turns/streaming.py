@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from conch.db import step
+from conch.db import look, step
 from conch.engines.base import (
     Billing,
     CallTool,
@@ -26,6 +26,7 @@ from conch.engines.base import (
 )
 from conch.engines.registry import engine
 from conch.turns import offline, pace, pauses, rounds
+from conch.turns.errors import Stopped
 from conch.turns.gathering import Asking, Begun
 from conch.turns.holding import OUTPUT_CAP, TooDear
 from conch.turns.record import Tried
@@ -63,6 +64,7 @@ class Stream:
             self.request = replace(self.request, run_tool=runner.toolbox.run)
         self._calls: list[ToolCall] = []
         self._said: list[str] = []  # of the round under way
+        self._sent = False  # whether any of it may have reached the provider
 
     @property
     def started(self) -> bool:
@@ -88,7 +90,7 @@ class Stream:
             await step(rounds.settle, ended, runner.clock.now()) if paid else rounds.settle(ended, runner.clock.now())
         )
         self.rounds += 1
-        self.usage, self.begun_to_speak = None, False
+        self.usage, self.begun_to_speak, self._sent = None, False, False
         said, self._said, self._calls = "".join(self._said), [], []
         outcomes = await runner.toolbox.round(asked)
         # `reads` is in tokens as counted here already (routing.known).
@@ -96,6 +98,8 @@ class Stream:
         self.tried = replace(self.tried, counted=counted)
         if self.asked.billing == Billing.KEY:
             await self._hold(counted)
+        else:
+            await look(rounds.check, self.tried)
 
     async def _hold(self, counted: int) -> None:
         """Hold what the next round can cost. A stop meanwhile waits for it: only what is known is settled."""
@@ -106,7 +110,7 @@ class Stream:
         try:
             await asyncio.wait({holding})
         except asyncio.CancelledError:
-            with contextlib.suppress(TooDear):
+            with contextlib.suppress(TooDear, EngineError, Stopped):
                 _, self.tried = await holding
             raise
         cap, self.tried = holding.result()
@@ -128,7 +132,7 @@ class Stream:
                 return
 
     async def _once(self) -> None:
-        whole = False
+        whole, self._sent, self._calls = False, True, []
         events = engine(self.asked.engine).reply(self.asked.access, self.request)
         now, renewed = asyncio.get_running_loop().time, 0.0
         try:
@@ -198,7 +202,7 @@ class Stream:
             rooms=tuple(self.rooms),
             text=self.runner.answer,
             latest="".join(self._said) if self.rounds else None,
-            free=free,
+            free=free or not self._sent,
         )
 
 

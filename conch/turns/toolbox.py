@@ -8,13 +8,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from conch import tools
 from conch.db import step
 from conch.engines.base import Held, ToolCall, ToolOutcome
-from conch.engines.wire_text import clean_json
+from conch.engines.wire_text import clean, clean_json, too_deep
 from conch.models import ToolCall as Row
 from conch.turns import calls
 from conch.turns.errors import Unending
@@ -33,7 +34,7 @@ LONGEST_ARGUMENTS = 200_000  # characters
 NO_MORE = (
     "Conch runs no more tools for this message: it has had as many as one message may have. Answer with what there is."
 )
-TOO_LONG = "The arguments of this call are too long. It was not run."
+TOO_LONG = "The arguments of this call are too long, or too deep in each other. It was not run."
 
 
 class Toolbox:
@@ -80,8 +81,9 @@ class Toolbox:
                 raise Unending
             return ToolOutcome(call.id, NO_MORE, failed=True)
         self._made += 1
-        if len(json.dumps(clean_json(call.arguments))) > LONGEST_ARGUMENTS:
+        if too_deep(call.arguments) or len(json.dumps(clean_json(call.arguments))) > LONGEST_ARGUMENTS:
             return ToolOutcome(call.id, TOO_LONG, failed=True)
+        call = replace(call, name=clean(call.name))
         key = (call.name, calls.digest_of(clean_json(call.arguments)))
         doing = self._doing.get(key)
         if doing is None:
