@@ -11,7 +11,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
-from conch.engines.wire_text import clean, clean_json
+from conch.engines.wire_text import clean, clean_json, too_deep
 from conch.tools import sessions
 from conch.tools.launches import Launch
 
@@ -72,8 +72,13 @@ def _kept(tool: Any) -> dict[str, Any] | None:
 
 
 def _schema(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object, as providers take it. Raises ValueError where it is too long."""
-    schema: dict[str, Any] = {"type": "object", **clean_json(given)}
+    """The schema of an object, as providers take it: one of anything else would have them refuse every message.
+
+    Raises ValueError where it is too long, or too deep.
+    """
+    if too_deep(given):
+        raise ValueError("too deep")
+    schema: dict[str, Any] = {**clean_json(given), "type": "object"}
     if len(json.dumps(schema)) > SCHEMA:
         raise ValueError("too long")
     return schema
