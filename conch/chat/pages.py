@@ -81,12 +81,18 @@ def chat(request: HttpRequest, conversation_id: int) -> HttpResponse:
 
 
 def _chat(request: HttpRequest, found: Conversation) -> HttpResponse:
-    if found.unread:
-        Conversation.objects.filter(pk=found.pk).update(unread=False)
+    _seen(found)
     before = _number(request, "before") or before_with(found, _number(request, "at"))
     context = whole(found, viewer(request), before=before)
     context["local"] = local_models.facts(local_models.setup())
     return render(request, "chat/page.html", context)
+
+
+def _seen(found: Conversation) -> None:
+    """Somebody looks at the chat."""
+    if found.unread:
+        Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
+        found.unread = False
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -127,8 +133,8 @@ def now(request: HttpRequest, conversation_id: int) -> HttpResponse:
     soon = _number(request, "soon") or 0
     have, live = _number(request, "have") or 0, _number(request, "live")
     hidden = "hidden" in request.GET
-    if found.unread and not hidden:
-        Conversation.objects.filter(pk=found.pk, unread=True).update(unread=False)
+    if not hidden:
+        _seen(found)
     if request.GET.get("v") == stamp_of(found) and not soon:
         return HttpResponse(status=204)
     context = news(found, viewer(request), have=have, live=live, since=since, soon=soon, hidden=hidden)

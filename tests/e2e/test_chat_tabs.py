@@ -46,6 +46,7 @@ def test_a_hidden_tab_counts_its_own_chat_until_it_is_looked_at(browser, address
         expect(page).to_have_title("Take your time · Conch")
         with page.expect_event("requestfailed", lambda request: request.url.endswith("/stream")):  # it is let go
             page.evaluate(HIDE, True)
+        page.wait_for_timeout(2_000)  # until the server has noticed; nothing that a page shows tells that
         account.key.release()
         while Turn.objects.get().state not in Turn.ENDS:
             page.wait_for_timeout(50)

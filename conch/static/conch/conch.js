@@ -139,7 +139,10 @@
 
   // What the server says no to is read beside the box; what was typed stays in it.
   addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr } = event.detail;
+    const { xhr, requestConfig } = event.detail;
+    const asked = requestConfig?.elt;
+    // A look that another answer has overtaken meanwhile knows less than the page.
+    if (asked?.id === "watch" && !asked.isConnected) event.detail.shouldSwap = false;
     if (!problem || !xhr || xhr.status < 400) return;
     const said = xhr.status < 500 && xhr.status !== 404;
     event.detail.shouldSwap = said;
