@@ -81,6 +81,8 @@ def take(turn_id: int, run: int, account: str, name: str, arguments: Mapping[str
     if row is not None and row.state == ToolCall.State.RUNNING:
         return Taken(_ended(row, ToolCall.State.FAILED, NOT_KNOWN, now))
     offered = _offered(turn, name)
+    if offered is not None and row is not None and (row.server, row.tool) != (offered.server, offered.tool):
+        offered = None  # a server's other tool has that name by now: the person's yes was for the one before
     if offered is None:
         return Taken(_ended(row, ToolCall.State.FAILED, NO_SUCH_TOOL, now) if row is not None else None)
     if row is None:

@@ -234,3 +234,17 @@ async def test_a_budget_that_is_taken_away_ends_the_use_of_a_key_for_which_nobod
 
     assert turn.state == "waiting"
     assert len(sent(world, key)) == 1
+
+
+async def test_a_yes_is_for_the_tool_that_asked_and_for_none_that_has_its_name_by_now(world, ledger):
+    """Long and odd names are shortened for models: a server could have two of its tools take turns at one."""
+    await look(ledger.permits, "ask")
+    _, chat = await asked(world, "codex", call("write_down", "it"))
+    turn = await world.say(chat)
+    await look(lambda: ToolCall.objects.update(tool="write down, harmlessly"))
+
+    await doors.allow(world.person.pk, turn.pk, (await asking(turn))[0], "once", world.time.clock)
+    turn = await world.settled(turn)
+
+    assert (turn.state, ledger.ran) == ("done", [])
+    assert (await calls_of(turn))[0][1:] == ("failed", "There is no such tool in this chat.")
