@@ -141,12 +141,16 @@ def ledger(world, tmp_path):
     return Ledger(world.person, tmp_path)
 
 
+async def by_program(world, engine):
+    """A plan by that program, and what its model calls a tool of the ledger's."""
+    if engine == "claude-code":
+        return await look(claude, world), "mcp__conch__ledger__look_up"
+    return await look(world.account, engine), "ledger__look_up"
+
+
 async def with_the_ledger(world, engine):
     """A plan by that program whose model first asks for a tool of the ledger's, and a chat that offers it."""
-    if engine == "claude-code":
-        account, name = await look(claude, world), "mcp__conch__ledger__look_up"
-    else:
-        account, name = await look(world.account, engine), "ledger__look_up"
+    account, name = await by_program(world, engine)
     account.key.replies("Let me look.", calls=[Call(name, {"what": "tides"})]).replies("The moon moves them.")
     return account, await look(world.chat, account.row.slug, model=account.row.model, tools=["ledger"])
 
@@ -182,6 +186,28 @@ async def test_a_program_whose_tool_asks_rests_until_the_person_has_answered_and
     asked = world.simulator.requests(account.key.secret)
     assert len(asked) == 2
     assert "All that is known of tides." in str(asked[1].json)
+
+
+@pytest.mark.parametrize(("engine", "other"), [("claude-code", "codex-cli"), ("codex-cli", "claude-code")])
+async def test_a_limit_after_a_programs_tool_ran_is_carried_on_by_another_program_and_the_tool_has_run_once(
+    world, ledger, engine, other
+):
+    """R17, R31: what the tool gave is handed over in plain words; asked for again, it gives what it gave."""
+    await look(ledger.permits, "always")
+    first, name = await by_program(world, engine)
+    second, same = await by_program(world, other)
+    first.key.replies("Let me look.", calls=[Call(name, {"what": "tides"})]).refuses("usage_limit", times=9)
+    second.key.replies("", calls=[Call(same, {"what": "tides"})]).replies("The moon moves them.")
+    chat = await look(world.chat, first.row.slug, model=first.row.model, tools=["ledger"])
+
+    turn = await world.say(chat, "What moves the tides?")
+
+    assert (turn.state, turn.account, turn.answer) == ("done", second.row.slug, "The moon moves them.")
+    assert ledger.ran == ["look_up tides"]
+    handed_over = str(world.simulator.requests(second.key.secret)[0].json)
+    assert "All that is known of tides." in handed_over
+    assert "Let me look." not in handed_over
+    assert [kind for kind, _ in await world.lines(chat)] == ["limit.routed"]
 
 
 async def test_a_program_that_is_signed_out_is_not_at_its_limit(world, monkeypatch):
