@@ -107,6 +107,12 @@ class Place:
             **facts,
         )
 
+    def leave(self, slug):
+        """Disconnect an account."""
+        from conch.models import Account
+
+        Account.objects.filter(slug=slug).update(removed_at=datetime.now(UTC))
+
     def post(self, address, body, headers=None):
         request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})})
         with urlopen(request, timeout=30) as answer:

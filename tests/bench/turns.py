@@ -50,12 +50,18 @@ async def conch(place, floor):
         found[f"{words} at once"] = await at_once(AT_ONCE, TOGETHER, lambda chats=chats: place.turn(next(chats)))
         found[f"{words} processor"] = (place.process.processor_seconds - used) / TOGETHER
     found["spent asked"] = len(place.seen("tok-spent")) - asked_before
-    for number in range(REFUSALS):
-        place.plan(f"refuses-{number}", [REFUSAL])
-    chats = iter([place.chat(f"refuses-{number}") for number in range(REFUSALS)])
-    await one_by_one(REFUSALS, lambda: place.turn(next(chats)))
+    await refusals(place)
     found["refusal"] = between(place.seen(), "tok-refuses", "tok-answers")
     return found
+
+
+async def refusals(place):
+    """Turns whose own account refuses: each by an account that is connected for it, in the place of one never asked."""
+    place.leave("idle-0")
+    for number in range(REFUSALS):
+        place.plan(f"refuses-{number}", [REFUSAL])
+        await place.turn(place.chat(f"refuses-{number}"))
+        place.leave(f"refuses-{number}")
 
 
 def between(seen, refused, answered):
