@@ -84,8 +84,8 @@ class Even:
 async def _round(what: Callable[[Clock], Awaitable[None]], clock: Clock) -> None:
     try:
         await what(clock)
-    except DatabaseError:
-        logger.exception("the database can't be used; trying again in a second")
+    except DatabaseError as error:
+        logger.warning("the database can't be used; trying again in a second: %s", error)
 
 
 async def _either(event: asyncio.Event, stop: asyncio.Event) -> None:

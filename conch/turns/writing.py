@@ -34,8 +34,8 @@ async def _write(grown: list[Runner], clock: Clock) -> None:
     try:
         for turn_id in await step(flush, growths, clock.now()):
             stop_here(turn_id)
-    except DatabaseError:
-        logger.exception("what had arrived of %s turns could not be written down yet", len(growths))
+    except DatabaseError as error:  # a full disk, a lock: no fault of ours that a trace would show
+        logger.warning("what had arrived of %s turns could not be written down yet: %s", len(growths), error)
         for one, growth in zip(grown, growths, strict=True):
             one.unkept[:0] = growth.events
             one.dirty = True
