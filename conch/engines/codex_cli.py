@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from conch.engines import codex_renewal, programs
+from conch.engines import codex_catalog, codex_renewal, programs
 from conch.engines.base import (
     Access,
     Billing,
@@ -142,17 +142,20 @@ class CodexCli:
 
     @asynccontextmanager
     async def _server(self, access: Access) -> AsyncGenerator[CodexServer, None]:
-        """A server that speaks for this very sign-in, for a question that is no turn."""
-        _, start = await self._way(access)
+        """A server that speaks for this very sign-in, for a question that is no turn: it lists the plan's own models."""
+        _, start = await self._way(access, answers=False)
         async with self._ended_after(await start(), access) as server:
             yield server
 
-    async def _way(self, access: Access) -> tuple[Hashable, Callable[[], Awaitable[CodexServer]]]:
+    async def _way(
+        self, access: Access, *, answers: bool = True
+    ) -> tuple[Hashable, Callable[[], Awaitable[CodexServer]]]:
         """How a server for that sign-in is started, and what tells it from others."""
         path = await asyncio.to_thread(programs.find, self.program)
+        catalog = await asyncio.to_thread(codex_catalog.of_program, path) if answers else ""
         await self._signed_in(access)
         auth, base = folder_of(access.home) / AUTH_FILE, self._base(access)
-        return (path, base, str(auth), auth.stat().st_mtime_ns), partial(_started, path, base, auth)
+        return (path, base, str(auth), auth.stat().st_mtime_ns), partial(_started, path, base, auth, catalog)
 
     @asynccontextmanager
     async def _ended_after(self, server: CodexServer, access: Access) -> AsyncGenerator[CodexServer, None]:
@@ -223,11 +226,11 @@ class CodexCli:
         return (access.base_url or self.official_base_url).rstrip("/")
 
 
-async def _started(path: str, base: str, auth: Path) -> CodexServer:
+async def _started(path: str, base: str, auth: Path, catalog: str) -> CodexServer:
     """A server that has shaken hands, and that the ChatGPT sign-in pays for."""
-    folder = Home(auth)
+    folder = Home(auth, catalog)
     environment = programs.scrubbed(path, CODEX_HOME=str(folder.home), **programs.given(*CODEX_VARIABLES))
-    server = await CodexServer.start(command(path, base), environment, folder)
+    server = await CodexServer.start(command(path, base, folder.catalog), environment, folder)
     try:
         await server.greet()
         await _check_payer(server)

@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from conch.engines import codex_catalog
 from conch.engines.base import EngineFault, ToolCall, ToolOutcome, Usage
 from conch.engines.cli_process import CliProcess, Folder
 from conch.engines.codex_home import AUTH_FILE
@@ -67,14 +68,17 @@ class Refused(Exception):
 
 
 class Home(Folder):
-    """A folder whose `home` holds a link to that sign-in and nothing else."""
+    """A folder whose `home` holds a link to that sign-in and nothing else; `catalog`: what is known of the models."""
 
-    def __init__(self, auth: Path) -> None:
+    def __init__(self, auth: Path, catalog: str = "") -> None:
         super().__init__()
         self.home = self.path / "home"
         self.home.mkdir()
         self._auth = auth.resolve()
         (self.home / AUTH_FILE).symlink_to(self._auth)
+        self.catalog = self.path / "catalog.json" if catalog else None
+        if self.catalog is not None:
+            self.catalog.write_text(catalog)
 
     def remove(self) -> None:
         """Take it away. A sign-in that was renewed in the link's place goes where it belongs: the old one is spent."""
@@ -88,7 +92,7 @@ class Home(Folder):
         super().remove()
 
 
-def command(path: str, base: str) -> list[str]:
+def command(path: str, base: str, catalog: Path | None = None) -> list[str]:
     """The command line. No configuration can know the provider's name; nothing is tried again unseen (R34)."""
     name = f"conch_{token_hex(4)}"
     provider = (
@@ -102,6 +106,8 @@ def command(path: str, base: str) -> list[str]:
         f"chatgpt_base_url={json.dumps(base)}",
         *(f"features.{feature}=false" for feature in OFF),
     ]
+    if catalog is not None:
+        settings.append(f"{codex_catalog.SETTING}={json.dumps(str(catalog))}")
     return [path, *(word for setting in settings for word in ("-c", setting)), "app-server"]
 
 

@@ -1,5 +1,6 @@
 """Which path speaks which wire; who is asking; what stands in the way before the key's script is asked."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -53,6 +54,8 @@ class App:
             ("POST", "/backend-api/codex/responses"): (scenarios.CHATGPT, self._codex),
             ("GET", "/backend-api/wham/usage"): (scenarios.CHATGPT, self._wham),
             ("GET", "/backend-api/wham/accounts/check"): (scenarios.CHATGPT, self._accounts_check),
+            ("GET", "/backend-api/codex/models"): (scenarios.CHATGPT, self._catalog),
+            ("GET", "/backend-api/wham/settings/user"): (scenarios.CHATGPT, self._settings),
             ("POST", "/codex/responses"): (scenarios.CHATGPT, self._codex),
             ("GET", "/api/codex/usage"): (scenarios.CHATGPT, self._wham),
         }
@@ -202,6 +205,16 @@ class App:
 
     def _accounts_check(self, exchange: Exchange, seen: Seen, key: Key) -> None:
         self._tell(exchange, chatgpt.accounts_check(key))
+
+    def _catalog(self, exchange: Exchange, seen: Seen, key: Key) -> None:
+        if key.catalog:
+            self._tell(exchange, json.loads(key.catalog))
+        else:
+            exchange.answer(404, {"error": {"message": "nothing of the kind"}})
+
+    def _settings(self, exchange: Exchange, seen: Seen, key: Key) -> None:
+        """What the Codex program asks once: whether a commit of git is to name it. Where nobody tells, it asks anew."""
+        self._tell(exchange, {"commit_attribution_enabled": False})
 
     def _renew(self, exchange: Exchange, seen: Seen) -> None:
         """A refresh token is turned into the access token set for it, once; unknown ones are refused."""

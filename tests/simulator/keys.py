@@ -81,6 +81,7 @@ class Key:
     refusal: Refuse | None = None  # how it refuses once a window is full; None: its provider's usual limit
     signed_out: bool = False
     lacks: frozenset[str] = frozenset()  # models this key doesn't have
+    catalog: str = ""  # what the Codex program is told of the plan's models, JSON; "" tells nothing
     usage_status: int = 200  # what asking for its windows answers
     _taken: int = 0
     gate: Gate = field(default_factory=Gate)

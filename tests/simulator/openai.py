@@ -1,5 +1,6 @@
 """OpenAI's two wires: Responses and Chat Completions (providers.md 5)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from tests.simulator.keys import Key
@@ -55,16 +56,22 @@ def google_models() -> dict[str, Any]:
 def asked_responses(body: dict[str, Any]) -> Asked:
     given = body.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    messages = tuple(_said(item) for item in items)
+    messages = tuple(_said(item) for item in items if item.get("type") != "additional_tools")
     return Asked(
         model=str(body.get("model", "")),
         messages=messages,
         instructions=str(body.get("instructions") or ""),
-        tools=tuple(tool.get("name", "") for tool in body.get("tools") or ()),
+        tools=tuple(_tools([body, *(item for item in items if item.get("type") == "additional_tools")])),
         images=sum(count_blocks(item.get("content"), ("input_image",)) for item in items),
         max_output=body.get("max_output_tokens"),
         stream=bool(body.get("stream")),
     )
+
+
+def _tools(holders: list[dict[str, Any]]) -> Iterator[str]:
+    """The names; newer models are told of them in an item of the input, in namespaces."""
+    for tool in (tool for holder in holders for tool in holder.get("tools") or ()):
+        yield from _tools([tool]) if tool.get("type") == "namespace" else (tool.get("name", ""),)
 
 
 def _said(item: dict[str, Any]) -> tuple[str, str]:
