@@ -142,7 +142,7 @@ class CodexCli:
 
     @asynccontextmanager
     async def _server(self, access: Access) -> AsyncGenerator[CodexServer, None]:
-        """A server that speaks for this very sign-in, for a question that is no turn: it lists the plan's own models."""
+        """A server that speaks for this very sign-in, for what is no turn: it lists the plan's own models."""
         _, start = await self._way(access, answers=False)
         async with self._ended_after(await start(), access) as server:
             yield server

@@ -80,15 +80,14 @@ async def test_the_models_to_pick_from_are_the_plans_and_not_only_what_the_progr
     assert "gpt-12-example" in [model.id for model in await ada.engine.models(ada.access)]
 
 
-async def test_a_message_to_a_program_that_runs_asks_the_provider_for_the_answer_alone(ada):
-    """Each further request is a way across the world before the first word."""
-    ada.key.replies("One.").replies("Two.")
-    await ada.turn("First")
-    before = len(ada.simulator.all_requests(ada.key.secret))
-    await ada.turn("Second")
-    assert [seen.path for seen in ada.simulator.all_requests(ada.key.secret)[before:]] == [
-        "/backend-api/codex/responses"
-    ]
+async def test_a_program_that_runs_asks_for_its_users_settings_once_and_not_before_each_answer(ada):
+    """Each time would be a way across the world before the first word."""
+    for text in ("First", "Second", "Third"):
+        ada.key.replies("Yes.")
+        await ada.turn(text)
+    asked = [seen.path for seen in ada.simulator.all_requests(ada.key.secret)]
+    assert asked.count("/backend-api/codex/responses") == 3
+    assert asked.count("/backend-api/wham/settings/user") == 1
 
 
 @pytest.mark.parametrize(
