@@ -361,7 +361,8 @@ class Engine(Protocol):
     plan_name: ClassVar[str]  # "ChatGPT plan": for "In your ChatGPT plan."; "" for keys
     monogram: ClassVar[str]  # two letters for the badge
     official_base_url: ClassVar[str]
-    preferred_models: ClassVar[tuple[str, ...]]  # best first, prefixes of ids; the default model at connecting (R12)
+    # Best first, prefixes of ids; the default model at connecting (R12). None: the first that it lists.
+    preferred_models: ClassVar[tuple[str, ...]]
     billing_page: ClassVar[str]  # where a person adds credit or sees usage; ""
 
     def reply(self, access: Access, request: Request) -> AsyncIterator[Event]:

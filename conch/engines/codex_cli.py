@@ -58,7 +58,7 @@ class CodexCli:
     plan_name: ClassVar[str] = "ChatGPT plan"
     monogram: ClassVar[str] = "Cc"
     official_base_url: ClassVar[str] = "https://chatgpt.com/backend-api"
-    preferred_models: ClassVar[tuple[str, ...]] = ("gpt-5.5", "gpt-5")
+    preferred_models: ClassVar[tuple[str, ...]] = ()  # the program lists the plan's best first
     billing_page: ClassVar[str] = "https://chatgpt.com/codex/settings/usage"
     counted_exactly: ClassVar[bool] = True  # its models split text as Conch counts it (conch/turns/tokens.py)
     program: ClassVar[programs.Kind] = programs.CODEX
