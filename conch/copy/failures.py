@@ -175,7 +175,7 @@ def _model_gone(failure: Data, _viewer: Viewer | None) -> Said:
         _who(failure),
         " doesn’t have ",
         _model({**failure, "label": ""}),
-        " any more.",
+        ".",
         sub(NOTHING_SENT),
         tone=STOPPED,
         icon="warn",

@@ -43,7 +43,8 @@ _FITS = re.compile(
     r"(?:tokens? > |: limit |limit of |maximum context length (?:is|of) |context size \()(\d[\d,]{2,})", re.IGNORECASE
 )
 _GONE = re.compile(
-    r"\bmodel\b.{0,200}?\b(?:not found|does not exist|not supported when using|is not available|has been retired)"
+    r"\bmodel\b.{0,200}?\b(?:not found|does not exist|not supported when using|is not available|has been retired"
+    r"|requires a newer version)"
     r"|not a valid model|no endpoints found for|^model: ",
     re.IGNORECASE | re.DOTALL,
 )

@@ -131,6 +131,7 @@ def test_a_break_in_the_stream_is_a_limit_only_where_a_window_is_full():
         ("too long", "contextWindowExceeded", Rejected, "too_long"),
         ('{"error":{"code":"context_length_exceeded","message":"…"}}', "other", Rejected, "too_long"),
         ('{"detail":"The \'x\' model is not supported when using Codex."}', "other", Rejected, "model_gone"),
+        ('{"error":{"message":"The \'x\' model requires a newer version of Codex."}}', "other", Rejected, "model_gone"),
         ('{"detail":"Unsupported parameter: temperature"}', "other", Rejected, "bad"),
         ("who knows", "aNewKind", EngineFault, ""),
         ("who knows", None, EngineFault, ""),

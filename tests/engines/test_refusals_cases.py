@@ -276,6 +276,8 @@ def test_fbk_17_what_is_wrong_with_a_key_a_model_or_a_request_is_no_limit(status
     [
         "The 'gpt-5.5-mini' model is not supported when using Codex with a ChatGPT account.",
         "The '' model is not supported when using Codex with a ChatGPT account.",
+        "The 'gpt-12' model requires a newer version of Codex. Please upgrade to the latest app or CLI and try again.",
+        "Model not found gpt-5.6-luna",
     ],
 )
 def test_fbk_05_a_model_that_a_plan_has_not_is_gone(message):
