@@ -26,15 +26,16 @@ def chat_of(person_id: int, conversation_id: int) -> Conversation:
 
 def stop(person_id: int, turn_id: int, now: datetime) -> int | None:
     """Stop a turn: one that runs is asked to, one that rests or is queued ends here. The chat's next queued turn."""
-    turn = turn_of(person_id, turn_id)
-    if Turn.objects.filter(pk=turn_id, state=Turn.State.RUNNING).update(stop_asked=True):
+    turn_of(person_id, turn_id)
+    # As it stands: another process may be claiming it, or putting it to rest, at this moment.
+    turn = Turn.objects.select_for_update().only("state", "run", "position", "conversation_id").get(pk=turn_id)
+    row = Turn.objects.filter(pk=turn_id)
+    if turn.state == Turn.State.RUNNING:
+        row.update(stop_asked=True)
+    if turn.state not in {Turn.State.QUEUED, *AT_REST}:
         return None
     position = turn.position + 1
-    stopped = Turn.objects.filter(pk=turn_id, state__in=[Turn.State.QUEUED, *AT_REST], run=turn.run).update(
-        state=Turn.State.STOPPED, ended_at=now, position=position, wake_at=None, until=None, waits_for=""
-    )
-    if not stopped:
-        return None
+    row.update(state=Turn.State.STOPPED, ended_at=now, position=position, wake_at=None, until=None, waits_for="")
     calls.close(turn_id, now)
     TurnEvent.objects.create(turn_id=turn_id, run=turn.run, position=position, kind="stopped", data={})
     Line.objects.filter(turn_id=turn_id, kind__in=["limit.waiting", "limit.capped"]).delete()

@@ -14,10 +14,14 @@ from conch.turns.waiting import TOOL
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What was told of it; `answered`: the person was quicker than the rest of the round, and it can go on at once."""
+    """What was told of it; `answered`: the person was quicker than the rest of the round, and it can go on at once.
+
+    `stopped`: the person was quicker to stop it; it doesn't wait.
+    """
 
     events: list[Event]
     answered: bool
+    stopped: bool = False
 
 
 def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> Waits:
@@ -30,6 +34,8 @@ def wait_for_word(tried: Tried, growth: Growth, label: str, now: datetime) -> Wa
     turn = statements.turn_with_chat(growth.turn_id)
     if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
         return Waits([], answered=False)
+    if turn.stop_asked:
+        return Waits([], answered=False, stopped=True)
     asking = calls.asks(turn.pk)
     telling = Telling(turn, now, growth.position)
     text = asks_text(label, [row.title for row in asking])

@@ -13,7 +13,7 @@ from conch.engines.base import EngineError, LimitReached, Tool
 from conch.models import Attempt, Turn
 from conch.turns import answering, calls, handoff, resting, statements, tokens
 from conch.turns.events import Event
-from conch.turns.gathering import Allowed, Begun, Gathered, RunSoFar, Telling
+from conch.turns.gathering import Allowed, Begun, Gathered, Halted, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
 from conch.turns.waiting import TOOL
 from routing.decision import decide
@@ -81,7 +81,7 @@ def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Al
     return _follow(telling, gathered, decision, so_far)
 
 
-def after_allowed(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+def after_allowed(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | Halted | None:
     """What the person said yes to has run: ask the route, with what that gave."""
     flush([growth], now)
     return again(growth, so_far, now)
@@ -89,7 +89,7 @@ def after_allowed(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | No
 
 def after_refusal(
     tried: Tried, error: LimitReached, growth: Growth, so_far: RunSoFar, now: datetime, *, marks: bool = True
-) -> Begun | None:
+) -> Begun | Halted | None:
     """Mark the account that refused, settle what its attempt cost, and ask the route again, all at once (R17).
 
     `marks` False: it said only what it can pay for, and is asked once more with that (R34).
@@ -102,19 +102,21 @@ def after_refusal(
     return again(growth, so_far, now)
 
 
-def after_unable(tried: Tried, error: EngineError, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+def after_unable(
+    tried: Tried, error: EngineError, growth: Growth, so_far: RunSoFar, now: datetime
+) -> Begun | Halted | None:
     """One that carries on couldn't, at no cost: passed over for this run, and the route is asked again (R17)."""
     flush([growth], now)
     end_attempt(replace(tried, free=True), "passed", now, error)
     return again(growth, so_far, now)
 
 
-def again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
-    """Ask the route again within the run; None where the turn runs no more, or elsewhere."""
+def again(growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | Halted | None:
+    """Ask the route again within the run, unless its person stopped it; None where it runs no more, or elsewhere."""
     turn = statements.turn_with_chat(growth.turn_id)
     if turn is None or turn.state != Turn.State.RUNNING or turn.run != growth.run:
         return None
-    return _ask(turn, so_far, now, growth.position)
+    return Halted() if turn.stop_asked else _ask(turn, so_far, now, growth.position)
 
 
 def _ask(turn: Turn, so_far: RunSoFar, now: datetime, position: int, opening: Sequence[Event] = ()) -> Begun:

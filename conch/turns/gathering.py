@@ -92,6 +92,11 @@ class Allowed:
     calls: list[ToolCall]
 
 
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The person stopped the turn before its route was asked again: nobody is asked any more, and it doesn't wait."""
+
+
 class Telling:
     """A turn in a step: its rows, its viewer, and the events that the step tells, each at the next id."""
 

@@ -12,7 +12,7 @@ from conch.models import Account, Attempt, Preferences, Turn
 from conch.turns import calls, statements, tokens
 from conch.turns.begin import again
 from conch.turns.errors import AccountGone, Stopped
-from conch.turns.gathering import Asking, Begun, RunSoFar
+from conch.turns.gathering import Asking, Begun, Halted, RunSoFar
 from conch.turns.holding import Paid, TooDear, hold
 from conch.turns.record import Growth, Tried, end_attempt, flush
 from conch.turns.waiting import ask_again
@@ -78,7 +78,9 @@ def _yes_stands(consent: str, account: str, turn: Turn) -> bool:
     return consent != "named" or preferences.limit_fallback == account
 
 
-def after_too_dear(tried: Tried, error: TooDear, growth: Growth, so_far: RunSoFar, now: datetime) -> Begun | None:
+def after_too_dear(
+    tried: Tried, error: TooDear, growth: Growth, so_far: RunSoFar, now: datetime
+) -> Begun | Halted | None:
     """The next round doesn't fit: a limit reached in the turn, or, by the chat's own cap, the turn is held (R26).
 
     Either way the route is asked again; what tools gave so far is handed over, and nobody is marked.

@@ -7,6 +7,7 @@ and record.py; no transaction is open while a provider is asked.
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -31,7 +32,7 @@ from conch.turns.clock import SYSTEM, Clock
 from conch.turns.ending import End, Ended, finish
 from conch.turns.errors import Stopped
 from conch.turns.events import Event as Told
-from conch.turns.gathering import Allowed, Begun, RunSoFar
+from conch.turns.gathering import Allowed, Begun, Halted, RunSoFar
 from conch.turns.holding import TooDear
 from conch.turns.live import Live, live_of, open_live
 from conch.turns.process import this_process
@@ -44,6 +45,9 @@ logger = logging.getLogger("conch.turns")
 
 LEAST_AFFORDABLE = 1_000  # output tokens (R34)
 DATABASE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together shorter than a lease
+
+# What a step of the route led to: the next to be asked, a stop, or the turn that goes next in the chat.
+Going = Begun | Halted | int | None
 
 _tasks: set[asyncio.Task[None]] = set()
 _runners: dict[int, "Runner"] = {}
@@ -139,7 +143,7 @@ class Runner:
             start(self.live.turn_id, waking=True, clock=self.clock)
 
     async def _run(self) -> int | None:
-        begun: Begun | Allowed | int | None = await step(
+        begun: Allowed | Going = await step(
             begin, self.live.turn_id, this_process(), self.so_far, self.clock.now(), waking=self.waking
         )
         while isinstance(begun, Begun | Allowed):
@@ -151,9 +155,9 @@ class Runner:
                 return begun.following
             else:
                 begun = await self._ask(begun)
-        return begun
+        return await self._end(self._stopped(""), None) if isinstance(begun, Halted) else begun
 
-    async def _run_allowed(self, claimed: Allowed) -> Begun | int | None:
+    async def _run_allowed(self, claimed: Allowed) -> Going:
         """Run the calls that the person said yes to; then the route is asked, with what they gave."""
         try:
             await self._until_stopped(self.toolbox.allowed(claimed.calls))
@@ -161,7 +165,7 @@ class Runner:
             return await self._end(self._stopped(""), None)
         return await step(after_allowed, self.growth(), self.so_far, self.clock.now())
 
-    async def _ask(self, begun: Begun) -> "Begun | int | None":
+    async def _ask(self, begun: Begun) -> Going:
         """Ask the one that the route chose; the next Begun where the route was asked again, else the turn has ended."""
         stream = Stream(self, begun)
         about(account=stream.tried.account)
@@ -175,7 +179,7 @@ class Runner:
             return await self._couldnt(stream, error)
         return await self._end(End("done", stream.model, stream.ending), stream.tried_now())
 
-    async def _couldnt(self, stream: Stream, error: TooDear | EngineError) -> "Begun | int | None":
+    async def _couldnt(self, stream: Stream, error: TooDear | EngineError) -> Going:
         if isinstance(error, TooDear):
             return await self._too_dear(stream, error)
         if isinstance(error, LimitReached):
@@ -193,25 +197,30 @@ class Runner:
         await self.toolbox.all_ended()
         growth = self.growth()
         said = await step(wait_for_word, stream.tried_now(), growth, stream.asked.label, self.clock.now())
+        if said.stopped:
+            return await self._end(self._stopped(stream.model), None)
         self.live.tell_all(said.events)
         self.goes_on = said.answered
         return None
 
-    async def _too_dear(self, stream: Stream, error: TooDear) -> "Begun | int | None":
+    async def _too_dear(self, stream: Stream, error: TooDear) -> Going:
         """The next round doesn't fit: as a limit reached in the turn, or the chat's own cap holds it (R26)."""
         tried = stream.tried_now()
         if not error.capped:
             self.so_far = self.so_far.refused(tried.account, LimitReached(scope="money"))
             self.discard()
         begun = await step(after_too_dear, tried, error, self.growth(), self.so_far, self.clock.now())
-        if begun is not None and begun.asked is not None and self.parts:
+        if isinstance(begun, Begun) and begun.asked is not None and self.parts:
             # Somebody who costs nothing can answer by now: what was written so far isn't part of their answer.
             self.live.tell_all(begun.events)
             self.discard()
             begun = replace(begun, events=[])
         return begun
 
-    async def _until_stopped(self, work: Any) -> None:
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        if self.live.stop.is_set():  # before it was begun: nothing of it goes out
+            work.close()
+            raise Stopped
         doing = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self.live.stop.wait())
         try:
@@ -227,7 +236,7 @@ class Runner:
             if not doing.done():
                 doing.cancel()
 
-    async def _refused(self, stream: Stream, error: LimitReached) -> "Begun | int | None":
+    async def _refused(self, stream: Stream, error: LimitReached) -> Going:
         """A refusal in the turn: marked, what streamed leaves the answer, and the route is asked again (R17)."""
         await self.toolbox.all_ended()
         tried = stream.tried_now(free=not error.accepted and not stream.begun_to_speak)
@@ -246,7 +255,7 @@ class Runner:
         self.so_far = replace(self.so_far, affordable=self.so_far.affordable | {account: affordable})
         return True
 
-    async def _unable(self, stream: Stream, error: EngineError) -> "Begun | int | None":
+    async def _unable(self, stream: Stream, error: EngineError) -> Going:
         """Unable for a reason that surely cost nothing: one that carries on is passed over; the chat's own fails."""
         asked = stream.asked
         if error.accepted or stream.started:
@@ -283,7 +292,7 @@ class Runner:
             self.unkept.append(self.live.tell("discard", {}))
         self.parts = []
 
-    async def _failed(self, stream: Stream, error: EngineError) -> "Begun | int | None":
+    async def _failed(self, stream: Stream, error: EngineError) -> Going:
         if isinstance(error, Unreachable) and not self.so_far.offline and await offline.nobody_answers(stream.begun):
             self.so_far = replace(self.so_far, offline=True)
             return await step(after_unable, stream.tried_now(), error, self.growth(), self.so_far, self.clock.now())

@@ -126,6 +126,7 @@ class Stream:
                 wait = None if self.begun_to_speak or error.accepted else patience.after(error)
                 if wait is None or (isinstance(error, Unreachable) and await offline.nobody_answers(self.begun)):
                     raise
+                self._sent = False  # and refused before anything of it could be charged
                 self._progress(pauses.words(error, self.asked.label, wait))
                 await self.runner.clock.sleep(wait)
             else:
