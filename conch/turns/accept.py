@@ -129,9 +129,11 @@ def turn_of(person_id: int, turn_id: int) -> Turn:
 def again(turn: Turn, now: datetime, *, once: str = "") -> bool:
     """Queue the turn for a new run; False where it is queued or running already (the same run goes on).
 
-    A run begins with an empty answer; what an ended run had said stays with its attempts.
+    A run begins with an empty answer; what an ended run had said stays with its attempts. One that had ended begins
+    to wait anew, where it waits again; one that waits goes on waiting since when it did.
     """
     position = turn.position + 1
+    anew = {"waiting_since": None, "wakes": 0} if turn.state in Turn.ENDS else {}
     changed = Turn.objects.filter(pk=turn.pk, state=turn.state, run=turn.run).exclude(
         state__in=[Turn.State.QUEUED, Turn.State.RUNNING]
     )
@@ -159,6 +161,7 @@ def again(turn: Turn, now: datetime, *, once: str = "") -> bool:
         lease_until=None,
         unattended=False,
         routine=False,
+        **anew,
     )
     if updated:
         if turn.answer:

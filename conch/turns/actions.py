@@ -9,11 +9,11 @@ from conch.money import to_nano
 from conch.turns import calls
 from conch.turns.accept import again, next_queued, turn_of
 from conch.turns.errors import NotHere, NotNow
+from conch.turns.waiting import AT_REST
 from routing.outcome import Decision
 
 LOCAL = "local"
 UNKNOWN_RESET = timedelta(hours=5)  # R23
-AT_REST = (Turn.State.WAITING, Turn.State.CAPPED)
 
 
 def chat_of(person_id: int, conversation_id: int) -> Conversation:

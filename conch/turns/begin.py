@@ -15,7 +15,7 @@ from conch.turns import answering, calls, handoff, resting, statements, tokens
 from conch.turns.events import Event
 from conch.turns.gathering import Allowed, Begun, Gathered, Halted, RunSoFar, Telling
 from conch.turns.record import LEASE, Growth, Tried, end_attempt, flush
-from conch.turns.waiting import TOOL
+from conch.turns.waiting import TOOL, after_the_other
 from routing.decision import decide
 from routing.facts import Needs, Run
 from routing.known import measured, question_for_turn
@@ -49,6 +49,8 @@ def begin(turn_id: int, owner: str, so_far: RunSoFar, now: datetime, *, waking: 
 
 def _wake(turn: Turn, owner: str, so_far: RunSoFar, now: datetime) -> Begun | Allowed | None:
     if turn.waits_for == TOOL and calls.asks(turn.pk):
+        return None
+    if after_the_other(turn, now):
         return None
     gathered = _gather(turn, so_far, now, waiting=True)
     decision = decide(gathered.question, now)

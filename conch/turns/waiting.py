@@ -14,20 +14,25 @@ from conch.turns.accept import unfinished_before
 AFTER_THE_RESET = timedelta(seconds=3)
 ORPHANED_AFTER = timedelta(seconds=2)
 MOST_AT_ONCE = 50
+AT_REST = (Turn.State.WAITING, Turn.State.CAPPED)
 TOOL = "tool"  # a call that asks the person is what it waits for: no time ends that
 
 
 def due(now: datetime) -> list[int]:
-    """The waiting turns whose route is to be asked now, at most one for each account that is waited for."""
+    """The waiting turns whose route is to be asked now, at most one for each account that is waited for.
+
+    One whose chat answers another message, an earlier one that was tried again, has its turn after that (R35).
+    """
     going = Turn.objects.filter(
         conversation__person_id=OuterRef("conversation__person_id"),
         waits_for=OuterRef("waits_for"),
         state=Turn.State.RUNNING,
         answer="",
     )
+    beside = Turn.objects.filter(conversation_id=OuterRef("conversation_id"), state=Turn.State.RUNNING)
     rows = (
-        Turn.objects.filter(state=Turn.State.WAITING, wake_at__lte=now, conversation__deleted_at=None)
-        .filter(Q(waits_for=TOOL) | ~Exists(going))
+        Turn.objects.filter(state__in=AT_REST, wake_at__lte=now, conversation__deleted_at=None)
+        .filter(~Exists(beside), Q(waits_for=TOOL) | ~Exists(going))
         .order_by("pk")
         .values_list("pk", "conversation__person_id", "waits_for")[: MOST_AT_ONCE * 4]
     )
@@ -36,6 +41,15 @@ def due(now: datetime) -> list[int]:
         # One whose tool was answered waits for nobody.
         first.setdefault((person, waits_for) if waits_for != TOOL else (pk, TOOL), pk)
     return list(first.values())[:MOST_AT_ONCE]
+
+
+def after_the_other(turn: Turn, now: datetime) -> bool:
+    """Whether its chat answers another message: an earlier one was tried again. It asks its route after that (R35)."""
+    beside = Turn.objects.filter(conversation_id=turn.conversation_id, state=Turn.State.RUNNING)
+    if not beside.exists():
+        return False
+    Turn.objects.filter(pk=turn.pk, state=turn.state, run=turn.run).update(wake_at=now)
+    return True
 
 
 def left_behind(now: datetime) -> list[int]:
