@@ -78,10 +78,10 @@ async def servers_here(ports: Sequence[int] = ()) -> list[Found]:
         url = f"http://127.0.0.1:{port}/v1"
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
-                reading = await clients.client(Access("local"), url, key="none").read("/models")
+                listing = await listed_here(clients.client(Access("local"), url, key="none"), url)
         except (EngineError, TimeoutError):
             return None
-        models = tuple(str(entry["id"]) for entry in entries(reading.body))
+        models = tuple(str(entry["id"]) for entry in listing)
         return Found(url, local_models.server_label(url), models) if models else None
 
     try:
@@ -143,8 +143,7 @@ class Local:
             raise EngineFault(known.why_missing, accepted=False)
         if not self.given.url:
             return [Model(known.model_id, known.label, tools=known.tools, images=known.images, context=known.context)]
-        reading = await self._server(access).read("/models")
-        return [listed(entry) for entry in entries(reading.body)]
+        return [listed(entry) for entry in await listed_here(self._server(access), self.given.url)]
 
     async def warm(self) -> None:
         """Have the model loaded before the first message needs it; where there is none, nothing happens."""
@@ -182,7 +181,7 @@ class Local:
         return self._clients.client(access, self.given.url, key=self.given.key or "none")
 
     async def _first_listed(self, client: Client) -> str:
-        found = entries((await client.read("/models")).body)
+        found = await listed_here(client, self.given.url)
         if not found:
             raise EngineFault(f"{self.given.url} lists no model: load one there.", accepted=False)
         return str(found[0]["id"])
@@ -209,6 +208,22 @@ class Local:
             return error
         said = f"{process.how_it_ended()} It is started again with the next message."
         return EngineFault(said, cut=isinstance(error, EngineFault) and error.cut, accepted=error.accepted)
+
+
+async def listed_here(client: Client, url: str) -> list[Mapping[str, Any]]:
+    """The models that a server lists and runs itself. An Ollama lists some that its maker's cloud runs: another's
+    computer, with limits and a sign-in of its own. Raises EngineError.
+    """  # noqa: D205  one sentence, and another
+    found = entries((await client.read("/models")).body)
+    try:
+        tags = (await client.read(f"{url.removesuffix('/').removesuffix('/v1')}/api/tags")).body
+    except EngineError:
+        return found  # no Ollama
+    told = tags.get("models") if isinstance(tags, Mapping) else None
+    away = [
+        one for one in told or () if isinstance(one, Mapping) and (one.get("remote_host") or one.get("remote_model"))
+    ]
+    return [one for one in found if one["id"] not in [elsewhere.get("name") for elsewhere in away]]
 
 
 def entries(body: Any) -> list[Mapping[str, Any]]:
