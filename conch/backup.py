@@ -31,7 +31,7 @@ def take(folder: Path, file: Path, *, embedded: bool) -> list[str]:
     descriptor, made = tempfile.mkstemp(dir=file.absolute().parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(descriptor, "wb") as out, tarfile.open(fileobj=out, mode="w:gz", compresslevel=6) as tar:
-            names = _add(tar, folder, file.absolute(), embedded=embedded)
+            names = _add(tar, folder, {file.absolute(), Path(made)}, embedded=embedded)
         Path(made).replace(file)
     except BaseException:  # also for Ctrl-C: half a backup must not be taken for one
         Path(made).unlink(missing_ok=True)
@@ -39,7 +39,7 @@ def take(folder: Path, file: Path, *, embedded: bool) -> list[str]:
     return names
 
 
-def _add(tar: tarfile.TarFile, folder: Path, file: Path, *, embedded: bool) -> list[str]:
+def _add(tar: tarfile.TarFile, folder: Path, files: set[Path], *, embedded: bool) -> list[str]:
     if embedded:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".backup-") as beside:
             copy = Path(beside) / DATABASE
@@ -47,15 +47,36 @@ def _add(tar: tarfile.TarFile, folder: Path, file: Path, *, embedded: bool) -> l
                 live.backup(to)
             tar.add(copy, DATABASE)
     for path in sorted(folder.iterdir()):
-        if path.name in LEFT_OUT or path.name.startswith((BEFORE, ".backup-")) or path.absolute() == file:
+        if path.name in LEFT_OUT or path.name.startswith((BEFORE, ".backup-")) or path.absolute() in files:
             continue
-        tar.add(path, path.name, filter=_kept)
+        _add_all(tar, path, path.name)
     return sorted({name.partition("/")[0] for name in tar.getnames()})
 
 
+def _add_all(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    """That file, or folder with all that is in it; programs may take away what is theirs meanwhile."""
+    try:
+        tar.add(path, name, recursive=False, filter=_kept)
+        inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+    except FileNotFoundError:
+        return
+    for each in inside:
+        _add_all(tar, each, f"{name}/{each.name}")
+
+
 def _kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Files and folders; sockets, pipes and locks of running processes are nothing to keep."""
-    return member if member.isfile() or member.isdir() or member.issym() else None
+    """Files, folders and links among them; sockets, pipes and locks of running processes are nothing to keep."""
+    if member.issym():
+        return member if _without_ways_out(member, "/nowhere") else None
+    return member if member.isfile() or member.isdir() or member.islnk() else None
+
+
+def _without_ways_out(member: tarfile.TarInfo, to: str) -> tarfile.TarInfo | None:
+    """None for a link out of the folder, by its whole path also within it: programs make such, and make them again."""
+    try:
+        return tarfile.data_filter(member, to)
+    except (tarfile.AbsoluteLinkError, tarfile.LinkOutsideDestinationError):
+        return None
 
 
 def restore(file: Path, folder: Path, now: datetime) -> Path | None:
@@ -91,7 +112,7 @@ def _nobody_runs(database: Path) -> None:
 def _unpack(file: Path, to: Path) -> None:
     try:
         with tarfile.open(file, "r:gz") as tar:
-            tar.extractall(to, filter="data")
+            tar.extractall(to, filter=_without_ways_out)  # noqa: S202  the data filter, with less
     except (OSError, tarfile.TarError, EOFError) as error:
         raise CantRestore(f"{file} can't be read as a backup: {error}") from error
     if not (to / DATABASE).exists() and not (to / "secret_key").exists():
