@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from conch.models import Account, Conversation, Line, Turn, TurnEvent
+from conch.models import Account, Attempt, Conversation, Line, Turn, TurnEvent
 from conch.money import to_nano
 from conch.turns import calls
 from conch.turns.accept import again, next_queued, turn_of
@@ -142,9 +142,7 @@ def switch_back(person_id: int, conversation_id: int, now: datetime) -> dict[str
         account=own["account"],
         model=own["model"],
         waits_until=waits_until,
-        stayed_from="",
-        stayed_from_model="",
-        stayed_consent="",
+        **_stay(chat, line),
     )
     Line.objects.filter(pk=line.pk).update(data=line.data | {"folded": {"until": iso}})
     Line.objects.create(
@@ -161,6 +159,21 @@ def switch_back(person_id: int, conversation_id: int, now: datetime) -> dict[str
         at=now,
     )
     return own | {"until": iso}
+
+
+def _stay(chat: Conversation, line: Line) -> dict[str, str]:
+    """How the chat stands once it is back: with a key that it only stayed with, it stays still, by the same yes (R21).
+
+    Raises NotNow where the person has chosen another account since: that key was never the chat's own.
+    """
+    own = line.data["from"]
+    asked = Attempt.objects.filter(turn__conversation_id=chat.pk, account=own).exclude(consent="once").order_by("-pk")
+    consent = asked.values_list("consent", flat=True).first() or ""
+    if consent not in {"paid_on", "named"} or chat.stayed_from == own:
+        return {"stayed_from": "", "stayed_from_model": "", "stayed_consent": ""}
+    if chat.account != own and not chat.stayed_from:
+        raise NotNow("nothing_to_switch_back", "There is nothing to switch back from: you chose another account since.")
+    return {"stayed_consent": consent}
 
 
 def carry_on(person_id: int, conversation_id: int) -> tuple[int | None, str]:
