@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
@@ -83,7 +84,13 @@ def one_connection() -> Iterator[None]:
 
 
 def set_up_if_empty() -> None:
-    """Make the tables where there are none at all; a database of another version is left to `up` and `migrate`."""
+    """Make the tables where there are none at all; a database of another version is left to `up` and `migrate`.
+
+    A database file is its owner's alone, also in a folder that others may look into; what SQLite keeps beside it, too.
+    """
+    file = Path(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite" and file.is_absolute() and file.parent.is_dir() and not file.exists():
+        file.touch(mode=0o600)
     if "django_migrations" not in connection.introspection.table_names():
         call_command("migrate", interactive=False, verbosity=0)
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -270,6 +271,18 @@ def test_up_serves_from_an_empty_folder_and_says_at_once_when_its_port_is_taken(
         up.send_signal(signal.SIGTERM)
         _, err = up.communicate(timeout=60)
     assert (up.returncode, "Traceback" in err) == (0, False)
+
+
+def test_the_database_is_its_owners_alone_also_in_a_folder_that_others_may_look_into(tmp_path):
+    """A folder made beforehand, by a service manager or for a container, keeps the mode that it has."""
+    tmp_path.chmod(0o755)
+
+    _, err = started(tmp_path, "token").communicate(timeout=60)
+
+    assert err == ""
+    kept = sorted(path for path in tmp_path.iterdir() if path.name.startswith(("conch.sqlite3", "secret_key")))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in kept] == [0o600] * len(kept)
+    assert len(kept) >= 2
 
 
 @pytest.mark.parametrize(
