@@ -3,6 +3,7 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
+from conch import ids  # noqa: F401  makes <id:…> known in addresses
 from settings_ui import (
     accounts,
     agents,
@@ -51,17 +52,17 @@ urlpatterns: list[URLPattern] = [
     path("usage.csv", usage.usage_csv, name="settings-usage-csv"),
     path("agents", agents.agents_page, name="settings-agents"),
     path("agents/new", agents.new_agent, name="settings-agent-new"),
-    path("agents/<int:agent_id>", agents.agent_page, name="settings-agent"),
-    path("agents/<int:agent_id>/delete", agents.delete_agent, name="settings-agent-delete"),
+    path("agents/<id:agent_id>", agents.agent_page, name="settings-agent"),
+    path("agents/<id:agent_id>/delete", agents.delete_agent, name="settings-agent-delete"),
     path("tasks", tasks.tasks_page, name="settings-tasks"),
     path("tasks/now", tasks.tasks_now, name="settings-tasks-now"),
     path("tasks/begin", tasks.begin, name="settings-task-begin"),
-    path("tasks/<int:task_id>/stop", tasks.stop, name="settings-task-stop"),
-    path("tasks/<int:task_id>/remove", tasks.remove, name="settings-task-remove"),
+    path("tasks/<id:task_id>/stop", tasks.stop, name="settings-task-stop"),
+    path("tasks/<id:task_id>/remove", tasks.remove, name="settings-task-remove"),
     path("tasks/routines/new", routines.new_routine, name="settings-routine-new"),
-    path("tasks/routines/<int:routine_id>", routines.routine_page, name="settings-routine"),
-    path("tasks/routines/<int:routine_id>/switch", routines.switch_routine, name="settings-routine-switch"),
-    path("tasks/routines/<int:routine_id>/delete", routines.delete_routine, name="settings-routine-delete"),
+    path("tasks/routines/<id:routine_id>", routines.routine_page, name="settings-routine"),
+    path("tasks/routines/<id:routine_id>/switch", routines.switch_routine, name="settings-routine-switch"),
+    path("tasks/routines/<id:routine_id>/delete", routines.delete_routine, name="settings-routine-delete"),
     path("tools", tools.tools_page, name="settings-tools"),
     path("tools/connect/<str:how>", tools.connect, name="settings-tool-connect"),
     path("tools/<str:slug>", tools.server_page, name="settings-tool-server"),
@@ -79,7 +80,7 @@ urlpatterns: list[URLPattern] = [
     path("you/look", you.look, name="settings-look"),
     path("you/password", you.password, name="settings-password"),
     path("you/tokens", you.make_token, name="settings-token"),
-    path("you/tokens/<int:token_id>/revoke", you.revoke_token, name="settings-token-revoke"),
+    path("you/tokens/<id:token_id>/revoke", you.revoke_token, name="settings-token-revoke"),
     path("you/export", leaving.export, name="settings-export"),
     path("you/delete", leaving.delete, name="settings-delete"),
     path("you/link", you.link, name="settings-link"),

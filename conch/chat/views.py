@@ -115,7 +115,7 @@ async def _chat_and_whether_it_stands(request: HttpRequest, turn_id: int) -> tup
     """
     turn = await look(own_turn, person_of(request).pk, turn_id)
     run = request.POST.get("run", "")
-    stands = turn.state in AT_REST or not run.isdecimal() or int(run) == turn.run
+    stands = turn.state in AT_REST or not run.isdecimal() or run == str(turn.run)
     return turn.conversation_id, stands
 
 

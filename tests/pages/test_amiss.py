@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from tests.pages.conftest import a_chat
+from tests.pages.conftest import a_chat, a_turn
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_an_address_that_leads_nowhere_is_said_to_and_leads_back(as_ada):
@@ -48,3 +48,22 @@ def test_a_fault_of_conchs_own_says_that_what_was_typed_is_still_there(as_ada, m
     assert shown.status_code == 500
     assert "what you typed is still there" in shown.text
     assert "disk" not in shown.text
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30, "9" * 400])
+@pytest.mark.parametrize(
+    "address", ["/c/{}", "/c/{}/continue", "/turns/{}/resend", "/turns/{}/stop", "/attachments/{}"]
+)
+def test_a_number_that_no_row_can_have_leads_nowhere(as_ada, address, number):
+    """The database's numbers end before it: that is an address without a page, no fault."""
+    get, post = as_ada.get(address.format(number)), as_ada.post(address.format(number), {"text": "hi"})
+
+    assert (get.status_code, post.status_code) == (404, 404)
+
+
+def test_a_button_that_names_no_run_that_there_was_presses_nothing(as_ada, ada):
+    turn = a_turn(a_chat(ada, account="local"), state="failed", answer="")
+
+    assert as_ada.post(f"/turns/{turn.pk}/retry", {"run": "9" * 5000}).status_code == 302
+    turn.refresh_from_db()
+    assert (turn.state, turn.run) == ("failed", 1)
