@@ -57,9 +57,11 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """End this browser's session."""
+    """End this browser's session; drafts that it keeps aren't there for whoever signs in next."""
     logout(request)
-    return redirect("signin")
+    response = redirect("signin")
+    response["Clear-Site-Data"] = '"storage"'
+    return response
 
 
 @login_not_required

@@ -198,3 +198,42 @@ def test_an_account_is_left_out_by_its_switch_and_let_back_from_the_picker(brows
 
         assert Account.objects.get(slug="codex-2").carries_on is True
         assert page.said == []
+
+
+def test_a_token_that_is_shown_once_is_in_sight(browser, address, ada):  # noqa: F811
+    with opened(browser, address, ada, "/settings/you", viewport=PHONE) as page:
+        page.get_by_label("What it is for").fill("My script")
+        page.keyboard.press("Enter")
+        box = page.locator("#made-token").bounding_box()
+        assert 0 < box["y"] < PHONE["height"] - box["height"]
+
+
+def test_what_a_form_says_no_to_is_in_sight(browser, address, ada):  # noqa: F811
+    with opened(browser, address, ada, "/settings/you", viewport=PHONE) as page:
+        page.get_by_label("Present password").fill("not this one")
+        page.get_by_label("New password").fill("long enough to be one")
+        page.keyboard.press("Enter")
+        box = page.locator("[aria-invalid=true]").bounding_box()
+        assert 0 < box["y"] < PHONE["height"] - box["height"]
+
+
+def test_saved_covers_nothing_for_long(browser, address, ada):  # noqa: F811
+    """Told at the bottom, gone by itself; without motion, too."""
+    for motion in ("no-preference", "reduce"):
+        with opened(browser, address, ada, "/settings/you", viewport=PHONE, reduced_motion=motion) as page:
+            page.get_by_label("Time zone").select_option("Asia/Tokyo")
+            page.get_by_label("Time zone").press("Enter")
+            page.locator("#times .btn").click()
+            said = page.locator("#toasts .ok", has_text="Saved")
+            said.wait_for()
+            page.evaluate("document.getAnimations().forEach((one) => one.finish())")
+            assert not said.is_visible()
+
+
+def test_a_draft_is_not_there_for_whoever_signs_in_next(browser, address, ada):  # noqa: F811
+    with opened(browser, address, ada, "/?new", viewport=DESK) as page:
+        page.get_by_label("Message", exact=True).fill("Nobody else's business")
+        page.goto("/settings/you")
+        page.get_by_role("button", name="Sign out", exact=True).click()
+        page.get_by_role("heading", name="Sign in").wait_for()
+        assert page.evaluate("localStorage.length") == 0

@@ -175,3 +175,14 @@ def test_a_session_says_which_browser_it_began_in(signed_in):
 )
 def test_looking_changes_nothing(signed_in, action):
     assert signed_in.get(f"/settings/you/{action}").status_code == 405
+
+
+def test_this_browser_is_signed_out_from_where_its_sign_in_is_listed(signed_in):
+    """What it keeps of chats, drafts, isn't there for whoever signs in next."""
+    assert 'action="/signout"' in signed_in.get("/settings/you").content.decode()
+
+    response = signed_in.post("/signout")
+
+    assert response.headers["Location"] == "/signin"
+    assert response.headers["Clear-Site-Data"] == '"storage"'
+    assert signed_in.get("/settings/you").status_code == 302
