@@ -57,23 +57,35 @@
       if (box.value.trim() || $("#images").files.length) form.requestSubmit($("#send .go"));
     });
     const files = $("#images"), names = $("#files");
-    const show = () => {
-      names.textContent = [...files.files].map((file) => file.name).join(", ");
-      names.hidden = !files.files.length;
+    let held = [];
+    const hold = (chosen) => {
+      const all = new DataTransfer();
+      chosen.forEach((file) => all.items.add(file));
+      files.files = all.files;
+      held = chosen;
+      names.hidden = !held.length;
+      names.replaceChildren(...held.map((file) => {
+        const chip = $("#a-file").content.cloneNode(true).firstElementChild;
+        $("bdi", chip).textContent = file.name;
+        chip.setAttribute("aria-label", `Remove ${file.name}`);
+        chip.onclick = () => { hold(held.filter((one) => one !== file)); box.focus(); };
+        return chip;
+      }));
     };
-    files.addEventListener("change", show);
+    files.addEventListener("change", () => hold([...held, ...files.files]));
     const take = (event) => {
       const given = [...(event.clipboardData || event.dataTransfer).files];
       if (!given.length) return;
       event.preventDefault();
-      const all = new DataTransfer();
-      [...files.files, ...given].forEach((file) => all.items.add(file));
-      files.files = all.files;
-      show();
+      hold([...held, ...given]);
+      box.focus();
     };
     box.addEventListener("paste", take);
-    form.addEventListener("drop", take);
-    form.addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", take); // beside the box, too: else the browser would leave the page for the file
+    addEventListener("dragover", (event) => {
+      if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+    });
+    if (!touch && !location.hash && !$("[autofocus]")) box.focus({ preventScroll: true });
     form.addEventListener("htmx:beforeRequest", (event) => {
       if (event.detail.elt !== form) return;
       sent = box.value;
@@ -89,8 +101,7 @@
         draft = `draft:${made[1]}`;
       }
       store(draft, box.value);
-      files.value = "";
-      show();
+      hold([]);
       problem.textContent = "";
       $(".hello")?.remove();
       store("conch:sent", `${form.dataset.draft} ${Date.now()}`); // other tabs look again
