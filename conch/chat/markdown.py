@@ -9,12 +9,13 @@ follows from the text alone, however it arrived.
 import re
 from collections.abc import MutableMapping, Sequence
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
 import nh3
+from django.utils.html import strip_tags
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -52,6 +53,10 @@ FILES = (
     "txt",
     "yml",
 )
+# One asterisk that begins emphasis, one that ends it.
+OPENS = re.compile(r'(?<![\w*\\])\*(?=[\w"(\[])')
+CLOSES = re.compile(r"(?<=[^\s*\\])\*(?!\w)")
+TO_DO = re.compile(r"\[([ xX])\] ")
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 TAGS = {
@@ -69,6 +74,7 @@ ATTRIBUTES: dict[str, set[str]] = {
     "pre": {"aria-label", "role", "tabindex"},
     "span": {"class"},
     **{tag: {"dir"} for tag in DIRECTED},
+    "li": {"class", "dir"},
     "td": {"class", "dir"},
     "th": {"class", "dir"},
 }
@@ -99,6 +105,11 @@ def render_tail(text: str) -> str:
     return _clean(_parser().render(_closed(text), {"plain": len(text) > MOST_COLOURED // 8}))
 
 
+def words(text: str) -> str:
+    """What an answer says, as words on one line."""
+    return " ".join(unescape(strip_tags(render(text))).split())
+
+
 def visible(text: str) -> str:
     """Escaped plain text in which characters that override its direction are shown."""
     return _marked(escape(text), OVERRIDES)
@@ -120,7 +131,11 @@ def _closed(text: str) -> str:
     if text.rpartition("\n\n")[2].count("`") % 2:
         return f"{text}`"
     text = text.rstrip("* ")
-    return f"{text}**" if text.rpartition("\n\n")[2].count("**") % 2 else text
+    last = text.rpartition("\n\n")[2]
+    if last.count("**") % 2:
+        return f"{text}**"
+    single = last.replace("**", "")
+    return f"{text}*" if len(OPENS.findall(single)) > len(CLOSES.findall(single)) else text
 
 
 def _clean(html: str) -> str:
@@ -247,11 +262,22 @@ def _splitter() -> MarkdownIt:
 
 def _shaped(state: Any) -> None:
     """Headings two levels down, a direction of its own for each paragraph, alignment by class."""
-    for token in state.tokens:
+    for number, token in enumerate(state.tokens):
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
         if token.nesting == 1 and token.tag in DIRECTED:
             token.attrs["dir"] = "auto"
+        if token.type == "inline" and token.children and token.level >= 3:
+            _to_do(token.children[0], state.tokens, number)
         aligned = re.search(r"text-align:(right|center)", str(token.attrs.pop("style", "")))
         if aligned:
             token.attrs["class"] = aligned[1]
+
+
+def _to_do(first: Token, tokens: Sequence[Token], number: int) -> None:
+    """An entry that is to be ticked off, or is: a box in the place of its "[ ]" and of its marker."""
+    entry = tokens[number - 2]
+    box = TO_DO.match(first.content) if entry.type == "list_item_open" else None
+    if box is not None:
+        entry.attrs["class"] = "to-do"
+        first.content = f"{'☐' if box[1] == ' ' else '☑'}\u00a0{first.content[box.end() :]}"

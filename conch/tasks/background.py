@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from conch.chat import markdown
 from conch.chat.called import asks
 from conch.chat.pressing import Press, press
 from conch.chat.shown import Names, names_of
@@ -17,6 +18,7 @@ from conch.tasks.chats import begun
 from conch.turns.errors import NotHere
 
 TASKS_A_PAGE = 50
+BEGINNING = 1_200  # characters of an answer, of which a list shows the first words
 UNFINISHED = (Turn.State.QUEUED, Turn.State.RUNNING, Turn.State.WAITING, Turn.State.CAPPED)
 
 
@@ -107,6 +109,7 @@ def _shown(turn: Turn, line: Line | None, step: str, names: Names, viewer: Viewe
         said = failure_said(turn.failure, viewer)
     by = names.by(turn.account, turn.model)
     tag, kind = copy.tag(turn.state, turn.failure_code)
+    answer = markdown.words(turn.answer[:BEGINNING])
     at_rest = turn.state in {Turn.State.WAITING, Turn.State.CAPPED}
     buttons = said.buttons if said is not None and at_rest else ()
     return Shown(
@@ -116,7 +119,7 @@ def _shown(turn: Turn, line: Line | None, step: str, names: Names, viewer: Viewe
         state=turn.state,
         tag=tag,
         tag_kind=kind,
-        now="" if said else copy.doing(turn.state, by.label if by else "", step, turn.answer, turn.started_at, viewer),
+        now="" if said else copy.doing(turn.state, by.label if by else "", step, answer, turn.started_at, viewer),
         at=turn.ended_at or turn.created_at,
         said=said,
         presses=tuple(

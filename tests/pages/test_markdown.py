@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conch.chat.markdown import blocks, render, render_tail, visible
+from conch.chat.markdown import blocks, render, render_tail, visible, words
 
 ACTIVE = re.compile(
     r"<(?:img|script|link|iframe|svg|style|form|input)\b|\son\w+=|\shx-|\sstyle=|\sid=|\sdata-", re.IGNORECASE
@@ -179,3 +179,32 @@ def test_an_unfinished_tail_does_not_flicker(text):
 
 def test_an_open_fence_is_code_already():
     assert "codeblock" in render_tail("```py\nx = 1")
+
+
+def test_the_words_of_an_answer_are_on_one_line_without_its_marks():
+    assert words("# One & two\n\n**bold** [a link](https://x.example)\n\n- `three`") == "One & two bold a link three"
+
+
+def test_what_is_to_be_ticked_off_has_a_box():
+    html = render("- [ ] to *do*\n- [x] done\n- [y] neither\n\n1. [ ] loose\n\n2. two\n\n[ ] no list\n")
+
+    assert '<li dir="auto" class="to-do">☐&nbsp;to <em>do</em></li>' in html
+    assert '<li dir="auto" class="to-do">☑&nbsp;done</li>' in html
+    assert '<li dir="auto">[y] neither</li>' in html
+    assert "☐&nbsp;loose" in html
+    assert "[ ] no list" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("*A reply that is", "<em>A reply that is</em>"),
+        ("*A reply that is*", "<em>A reply that is</em>"),
+        ("one **two** and *three", "<em>three</em>"),
+        ("2 * 3 and 4*5", "2 * 3 and 4*5"),
+        ("* an entry", "an entry"),
+        ("*.py and so on", "*.py and so on"),
+    ],
+)
+def test_emphasis_that_is_on_its_way_shows_no_asterisk(text, shown):
+    assert shown in render_tail(text)
