@@ -29,7 +29,7 @@ from conch.money import from_nano, shown
 TURNS_A_PAGE = 50
 AFTER_THE_ANSWER = ("limit.extra",)
 # A message longer than this is folded: what was pasted into it is rarely read again.
-LONG = 4_000
+LONG, FIRST_WORDS = 4_000, 280
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,11 @@ class ShownTurn:
     def characters(self) -> str:
         """How long the message is, for people."""
         return f"{len(self.source):,}"
+
+    @property
+    def beginning(self) -> SafeString:
+        """How a long message begins, for where it is folded."""
+        return mark_safe(markdown.visible(self.source[:FIRST_WORDS]))  # noqa: S308  visible() escapes
 
     @property
     def unanswered(self) -> bool:

@@ -182,7 +182,8 @@ def test_two_hundred_thousand_characters_pasted_are_sent_folded_and_stay_usable(
         assert len(box.input_value()) == 200_000
         box.press("Enter")
         expect(answer(page)).to_contain_text("Read it.", timeout=60_000)
-        expect(page.locator(".you summary")).to_have_text("A long message: 200,000 characters")
+        expect(page.locator(".you summary .small")).to_have_text("A long message: 200,000 characters")
+        expect(page.locator(".you summary .clip")).to_contain_text("word word")
         expect(box).to_have_value("")
         box.fill("and on")
         expect(box).to_have_value("and on")
