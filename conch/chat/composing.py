@@ -204,7 +204,9 @@ def _rooms(survey: Survey, viewer: Viewer) -> Iterator[RoomLeft]:
             continue
         seen.add(choice.id)
         room = found[0].room
-        if room.codes:
+        if room.codes[:1] == ("refused",):  # its meter, if it has one, says that there is room
+            yield RoomLeft(found[1], _until(room.free_at, viewer, "refused"), None, "none")
+        elif room.codes:
             yield RoomLeft(found[1], _until(room.free_at, viewer), 0, "none")
         elif room.resets_now:
             yield RoomLeft(found[1], "resets now", None, "")
@@ -212,5 +214,5 @@ def _rooms(survey: Survey, viewer: Viewer) -> Iterator[RoomLeft]:
             yield RoomLeft(found[1], f"{room.percent_left}%", room.percent_left, "low" if room.state == "low" else "")
 
 
-def _until(at: datetime | None, viewer: Viewer) -> str:
-    return f"until {moment(at, viewer)}" if at else "none left"
+def _until(at: datetime | None, viewer: Viewer, otherwise: str = "none left") -> str:
+    return f"until {moment(at, viewer)}" if at else otherwise
