@@ -30,6 +30,15 @@ class ConnectForm(ConchForm):
         self.engine = engine
         self.owner = owner
 
+    def needed(self) -> list[forms.BoundField]:
+        """The fields without which nothing is connected, and a question that stands open."""
+        return [each for each in self.visible_fields() if each.field.required or each.name in {*self.errors, "inside"}]
+
+    def optional(self) -> list[forms.BoundField]:
+        """The others, folded."""
+        needed = {each.name for each in self.needed()}
+        return [each for each in self.visible_fields() if each.name not in needed]
+
     def wished(self) -> dict[str, str]:
         """What the person said, as `conch.accounts.connect.Wish` takes it."""
         names = ("key", "label", "identity", "base_url", "model", "home")

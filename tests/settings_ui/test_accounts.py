@@ -269,3 +269,16 @@ def test_a_plan_and_two_keys_are_listed_with_what_they_have(signed_in):
 
     assert "key ending 4f2a" in said
     assert "ada@work.example" in said
+
+
+def test_what_connecting_can_do_without_is_folded_until_something_is_said_of_it(signed_in):
+    """A key is enough; the rest is there for who needs it, and open beside what was refused."""
+    page = signed_in.get("/settings/connect/openai").content.decode()
+    assert page.index('name="key"') < page.index('<details class="optional"><summary>Optional: Name, Base URL, Model')
+    assert page.index("<details") < page.index('name="base_url"') < page.index("</details>")
+
+    refused = signed_in.post(
+        "/settings/connect/openai", {"key": KEY, "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    )
+    assert '<details class="optional" open>' in refused.content.decode()
+    assert refused.content.decode().index('name="inside"') < refused.content.decode().index("<details")
