@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from conch.models import Attempt, Conversation, Turn
+from conch.models import Attempt, Conversation, Refusal, Turn, Window
 from tests.conftest import NOW, make_account
 from tests.pages.conftest import a_chat, a_line, a_turn
 from tests.pages.test_lines import offer, routed, waiting
@@ -282,3 +282,23 @@ def test_the_first_run_says_what_the_tiny_model_is(as_ada, monkeypatch):
 
     assert "tiny built-in model, often wrong, English only" in page
     assert "Free, on this computer" in page
+
+
+def test_a_plan_that_refused_while_its_meter_shows_room_has_none_drawn_and_is_not_said_to_be_empty(as_ada, ada):
+    """R8: no more is known than that it refused."""
+    account, now = make_account(ada, label="Codex", model="gpt-5.5"), timezone.now()
+    Window.objects.create(
+        account=account,
+        name="5-hour",
+        used_percent=20,
+        resets_at=now + timedelta(hours=3),
+        length_minutes=300,
+        read_at=now,
+    )
+    assert "<span>80%</span>" in text(as_ada.get("/?new"))
+
+    Refusal.objects.create(account=account, kind="refused", at=now, retry_at=now + timedelta(minutes=15))
+    page = text(as_ada.get("/?new"))
+
+    assert '<span title="Codex">Codex</span><span>refused</span></li>' in page
+    assert "none left" not in page
