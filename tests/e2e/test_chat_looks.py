@@ -162,3 +162,15 @@ def test_what_a_tool_would_be_given_is_read_before_it_is_allowed(browser, addres
     with shown(browser, address, world.person, "/nacre") as page:
         expect(page.locator("#call-asked pre")).to_be_visible()
         expect(page.locator("#call-done pre").first).to_be_hidden()
+
+
+def test_however_many_chats_there_are_a_new_one_and_the_settings_are_in_sight_and_so_is_the_open_one(
+    browser, address, world
+):
+    world.account("codex")
+    chats = [a_chat(world.person, title=f"Chat {number}") for number in range(60)]
+    a_turn(chats[0])
+    with shown(browser, address, world.person, f"/c/{chats[0].pk}") as page:
+        for selector in ("#new", "#find", "#chats [aria-current]", "[aria-label=App] a"):
+            assert 0 <= edges(page, selector)["top"] < edges(page, selector)["bottom"] <= DESK["height"], selector
+        assert violations(page) == "[]"

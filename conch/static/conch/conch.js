@@ -203,6 +203,8 @@
   });
   addEventListener("storage", (event) => { if (event.key === "conch:sent" && !document.hidden) look(); });
 
+  $("#chats [aria-current]")?.scrollIntoView({ block: "nearest" });
+
   // How many chats have something new, in the tab's title.
   const title = document.title;
   const count = () => {
