@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from conch.accounts.defaults import LOCAL
 from conch.chat import exports, sidebar
 from conch.chat.answers import person_of, viewer, wants_parts
-from conch.chat.page import before_with, new_key, news, own, shell_of, whole
+from conch.chat.page import before_with, new_key, news, own, own_turn, shell_of, whole
 from conch.chat.shown import stamp_of
 from conch.engines import local_models
 from conch.models import Agent, Attachment, Conversation
@@ -149,6 +149,16 @@ def attachment(request: HttpRequest, attachment_id: int) -> HttpResponse:
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response["Cache-Control"] = "private, max-age=31536000, immutable"
     return response
+
+
+@require_GET
+def answer(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """A reply as it was written, in Markdown, to be copied."""
+    try:
+        turn = own_turn(person_of(request).pk, turn_id)
+    except NotHere as error:
+        raise Http404 from error
+    return HttpResponse(turn.answer, content_type="text/plain; charset=utf-8")
 
 
 @require_GET

@@ -32,6 +32,7 @@ urlpatterns = [
     path("turns/<id:turn_id>/send-now", views.send_now, name="send-now"),
     path("turns/<id:turn_id>/edit", editing.edit, name="edit"),
     path("turns/<id:turn_id>/resend", editing.resend, name="resend"),
+    path("turns/<id:turn_id>/answer", pages.answer, name="answer"),
     path("turns/<id:turn_id>/earlier", editing.earlier, name="earlier"),
     path("nacre", nacre.nacre, name="nacre"),
     path("attachments/<id:attachment_id>", pages.attachment, name="attachment"),

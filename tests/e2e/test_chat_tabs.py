@@ -100,7 +100,8 @@ def test_a_clock_that_jumps_while_the_page_is_open_loses_and_doubles_nothing(bro
 
 def test_what_is_copied_is_the_message_the_reply_and_the_code_alone(browser, address, world):
     chat = a_chat(world.person)
-    a_turn(chat, "Was  ist\n<b>das</b>?", "It is:\n\n```sql\nSELECT 1\n  FROM dual;\n```\n\nDone.")
+    reply = "It is:\n\n```sql\nSELECT 1\n  FROM dual;\n```\n\n**Done.**"
+    a_turn(chat, "Was  ist\n<b>das</b>?", reply)
     with shown(
         browser, address, world.person, f"/c/{chat.pk}", permissions=["clipboard-read", "clipboard-write"]
     ) as page:
@@ -111,12 +112,14 @@ def test_what_is_copied_is_the_message_the_reply_and_the_code_alone(browser, add
             page.get_by_role("button", name=name).press("Enter")
             expect(page.locator("#live")).to_have_text("Copied.")
             assert page.evaluate("navigator.clipboard.readText()").strip() == copied
+        page.evaluate("navigator.clipboard.writeText('')")
         page.get_by_role("button", name="Copy reply").press("Enter")
-        page.wait_for_timeout(100)
-        reply = page.evaluate("navigator.clipboard.readText()")
-        assert "It is:" in reply
-        assert "FROM dual;" in reply
-        assert "Copy" not in reply
+        page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('**Done.**')")
+        assert page.evaluate("navigator.clipboard.readText()") == reply, "in Markdown, as it was written"
+        page.evaluate("window.ClipboardItem = undefined")  # as without HTTPS
+        page.get_by_role("button", name="Copy reply").press("Enter")
+        page.wait_for_function("async () => !(await navigator.clipboard.readText()).includes('```')")
+        assert "FROM dual;" in page.evaluate("navigator.clipboard.readText()")
         assert page.said == []
 
 

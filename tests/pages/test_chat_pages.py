@@ -38,7 +38,14 @@ def test_the_first_page_is_the_latest_chat_where_there_is_one(as_ada, ada):
 
 @pytest.mark.parametrize(
     "path",
-    ["c/{chat}", "c/{chat}/now", "c/{chat}/export.md", "c/{chat}/export.json", "turns/{turn}/stream"],
+    [
+        "c/{chat}",
+        "c/{chat}/now",
+        "c/{chat}/export.md",
+        "c/{chat}/export.json",
+        "turns/{turn}/stream",
+        "turns/{turn}/answer",
+    ],
 )
 def test_what_is_somebody_elses_is_not_there_to_read(as_ada, bob, path):
     chat = a_chat(bob)
@@ -302,3 +309,13 @@ def test_a_plan_that_refused_while_its_meter_shows_room_has_none_drawn_and_is_no
 
     assert '<span title="Codex">Codex</span><span>refused</span></li>' in page
     assert "none left" not in page
+
+
+def test_a_reply_is_given_as_it_was_written_and_as_nothing_that_a_browser_runs(as_ada, ada):
+    turn = a_turn(a_chat(ada), answer="**Bold** <script>x</script>")
+
+    response = as_ada.get(f"/turns/{turn.pk}/answer")
+
+    assert text(response) == "**Bold** <script>x</script>"
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert response["X-Content-Type-Options"] == "nosniff"

@@ -223,9 +223,17 @@
   addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy], .copy-code");
     if (!button) return;
-    const { copy } = button.dataset;
+    const { copy, source } = button.dataset;
     const from = copy ? document.getElementById(copy) : $("pre", button.closest("figure"));
-    try { await navigator.clipboard.writeText(from.innerText); } catch { return announce("Couldn’t copy.", "#alert"); }
+    const words = async () => {
+      const got = source ? await fetch(source) : null; // a reply goes along in Markdown, as it was written
+      if (got && (!got.ok || got.redirected)) throw got;
+      return new Blob([got ? await got.text() : from.innerText], { type: "text/plain" });
+    };
+    try { await navigator.clipboard.write([new ClipboardItem({ "text/plain": words() })]); } catch {
+      getSelection().selectAllChildren(from); // as it is shown: a browser has no clipboard to write to without HTTPS
+      if (!document.execCommand("copy")) return announce("Couldn’t copy.", "#alert");
+    }
     announce("Copied.");
     button.classList.add("did");
     setTimeout(() => button.classList.remove("did"), 1500);
