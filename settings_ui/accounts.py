@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from conch.accounts import connect
+from conch.accounts import connect, lists
 from conch.engines.base import ConnectBy, Engine
 from conch.engines.registry import UnknownEngine, engine
 from conch.models import Account, Conversation, Turn
@@ -31,6 +31,7 @@ def account(request: HttpRequest, slug: str) -> HttpResponse:
 
 def show(request: HttpRequest, here: Visit, account: Account, status: int = 200, **forms: Any) -> HttpResponse:
     """The page, with the forms as given and others as they are kept."""
+    lists.shown_to(here.person.pk)
     known = engine_of(account)
     limit = None if account.own_limit_nano is None else from_nano(account.own_limit_nano)
     context = {

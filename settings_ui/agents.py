@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from conch import tools
+from conch.accounts import lists
 from conch.copy import tasks as copy
 from conch.models import Agent, Conversation
 from conch.tasks import agents
@@ -47,6 +48,7 @@ def row(agent: Agent, how: Beginning, names: dict[str, str], servers: dict[str, 
 def new_agent(request: HttpRequest) -> HttpResponse:
     """Make one."""
     here = visit(request)
+    lists.shown_to(here.person.pk)
     accounts = agents.accounts_of(here.person.pk)
     form = AgentForm(request.POST or None, accounts=accounts, servers=tools.connected(here.person.pk))
     if request.method == "POST" and form.is_valid():
@@ -60,6 +62,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
 def agent_page(request: HttpRequest, agent_id: int) -> HttpResponse:
     """Change one; chats that it started go on as they are."""
     here = visit(request)
+    lists.shown_to(here.person.pk)
     agent, accounts = own(here, agent_id), agents.accounts_of(here.person.pk)
     kept = {name: getattr(agent, name) for name in ("name", "instructions", "account", "model", "tools")}
     servers = tools.connected(here.person.pk)

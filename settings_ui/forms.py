@@ -9,6 +9,7 @@ from django import forms
 
 from conch.accounts.defaults import LOCAL
 from conch.accounts.zones import is_zone
+from conch.copy.composer import not_listed
 from conch.engines.local import Found
 from conch.models import Account, Person
 
@@ -94,7 +95,7 @@ class ModelForm(ConchForm):
             ]
             given = str(self.initial.get("model") or "")
             if given and given not in self.known:
-                choices.insert(0, (given, f"{given} (not in its list any more)"))
+                choices.insert(0, (given, not_listed(given)))
             self.fields["model"].widget = forms.Select(choices=choices, attrs={"class": "input"})
         else:
             self.fields["model"].help_text = "Its list of models isn’t known; write a model’s id."

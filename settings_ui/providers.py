@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from conch.accounts import lists
 from conch.accounts.defaults import connected
 from conch.copy.clock import Viewer
 from conch.ledger import month_of
@@ -30,6 +31,7 @@ def providers(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, here: Visit, status: int = 200, **forms: Any) -> HttpResponse:
     """The page, with the forms as given and others as they are kept."""
+    lists.shown_to(here.person.pk)
     accounts = own_accounts(here.person)
     kept = here.preferences
     budget = None if kept.month_budget_nano is None else from_nano(kept.month_budget_nano)

@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from conch.accounts import lists
 from conch.chat.page import new_key
 from conch.copy import tasks as copy
 from conch.db import step
@@ -41,6 +42,7 @@ def show(request: HttpRequest, here: Visit, form: TaskForm | None = None) -> Htt
 
 def task_form(here: Visit, *given: Any, **more: Any) -> TaskForm:
     """The form for a prompt of this person's."""
+    lists.shown_to(here.person.pk)
     known = agents.agents_of(here.person.pk)
     accounts = agents.accounts_of(here.person.pk)
     return TaskForm(*given, accounts=accounts, agents=known, person_id=here.person.pk, **more)

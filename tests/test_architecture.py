@@ -20,7 +20,7 @@ SHELL = ("known", "rows", "prepared", "api", "apps", "__init__")  # what of rout
 
 # Who may import whom: a part may use what stands above it in this list, never what stands below.
 LAYERS = (
-    ("conch.configuration", "conch.money", "conch.db", "conch.sql"),
+    ("conch.configuration", "conch.money", "conch.db", "conch.sql", "conch.reread"),
     ("conch.models", "conch.engines"),
     tuple(f"routing.{name}" for name in CORE),
     (
@@ -35,6 +35,7 @@ LAYERS = (
         "conch.accounts.samples",
         "conch.accounts.abilities",
         "conch.accounts.meters",
+        "conch.accounts.lists",
     ),
     ("routing.known", "routing.rows", "routing.prepared"),
     ("conch.turns",),

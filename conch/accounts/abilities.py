@@ -5,7 +5,7 @@ believed from then on, for that account and model, until *Check now*; the person
 provider counted as a prompt corrects what is counted here (R26). All of it runs inside a step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,8 @@ from conch.models import Ability
 from routing.choices import most_input
 from routing.facts import Model
 
+# What a list tells of a model, and the column of what refusals taught of the same.
+LEARNED = {"tools": "tools", "images": "images", "context": "fits"}
 # A shorter prompt says little: what a provider adds to every request would weigh too much.
 LEAST_TO_LEARN_FROM = 4_000
 # A correction beyond this is a fault in somebody's counting.
@@ -49,6 +51,22 @@ def learn_count(account_id: int, model: str, counted: int, billed: int, known: f
 def forget_refusals(account_id: int) -> None:
     """Take its models as able again (*Check now*); what the person set, and what counts came to, stays."""
     Ability.objects.filter(account_id=account_id).update(tools=None, images=None, fits=None)
+
+
+def forget_what_changed(
+    account_id: int, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> None:
+    """Where a list tells something else of a model than it did, what refusals taught of that is over.
+
+    It was learned of the model as it was then. A model that is listed for the first time tells nothing else.
+    """
+    was = {told.get("id"): told for told in before}
+    for told in after:
+        known = was.get(told["id"])
+        over = [] if known is None else [name for name in LEARNED if told.get(name) != known.get(name)]
+        if over:
+            learned = Ability.objects.filter(account_id=account_id, model=told["id"])
+            learned.update(**{LEARNED[name]: None for name in over})
 
 
 def set_by_person(account_id: int, model: str, now: datetime, said: Mapping[str, Any]) -> None:

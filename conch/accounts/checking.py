@@ -1,8 +1,8 @@
-"""Asking an account's provider how things stand: *Check now*, and what connecting verifies. Never asks for a reply."""
+"""Asking an account's provider how things stand: *Check now*. Never asks for a reply."""
 
 from datetime import datetime
 
-from conch.accounts import abilities
+from conch.accounts import abilities, lists
 from conch.accounts.access import access_for
 from conch.accounts.room import keep_reading, record_failed_reading
 from conch.accounts.seal import CantUnseal
@@ -13,10 +13,10 @@ from conch.models import Account
 
 
 async def check(account: Account, now: datetime) -> None:
-    """Read the account's room now and allow one attempt past a refusal (R29). `account.person` must be loaded.
+    """Read the account's room and its models now, and allow one attempt past a refusal (R29).
 
-    What its models once couldn't take is taken for able again (R9). A failure changes no figure: the last ones stay,
-    with their age. What is learned of the sign-in is kept.
+    `account.person` must be loaded. What its models once couldn't take is taken for able again (R9). A failure changes
+    no figure: the last ones stay, with their age. What is learned of the sign-in is kept.
     """
     asked = engine(account.engine)
     try:
@@ -33,6 +33,7 @@ async def check(account: Account, now: datetime) -> None:
     await step(_well, account.pk, now)
     if room is not None:
         await step(keep_reading, account.pk, room, now)
+    await lists.read(account, now)
 
 
 def _failed(account_id: int, now: datetime, state: str | None) -> None:

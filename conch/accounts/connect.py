@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from conch.accounts import addresses, seal
+from conch.accounts import addresses, lists, seal
 from conch.accounts.room import keep_reading, record_failed_reading
 from conch.db import look, step
 from conch.engines.base import (
@@ -55,10 +55,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the provider said of it. `listed`: its models, none where it doesn't list any."""
+    """What the provider said of it. `listed`: its models, as the engine gave them; none where it doesn't list any."""
 
     identity: Identity
-    listed: tuple[Model, ...]
+    listed: Sequence[Model]
     model: str
 
 
@@ -100,8 +100,9 @@ async def change_address(account: Account, base_url: str, key: str, now: datetim
     asked = _engine(account.engine)
     wish = await _checked(asked, account.person, Wish(account.engine, key=key, base_url=base_url, model=account.model))
     access = Access(account.slug, wish.base_url, key, public_only=bool(wish.base_url) and not account.person.is_owner)
-    found = await _verified(asked, access, wish)
-    await step(_readdress, account.pk, wish, found)
+    picked = account.model if wish.base_url == account.base_url else ""
+    found = await _verified(asked, access, wish, picked)
+    await step(_readdress, account.pk, wish, found, now)
     await _read_room(asked, access, account, now)
     await doors.asked_again(account.person_id)
 
@@ -152,15 +153,18 @@ def _folder(home: str) -> str:
     return str(folder)
 
 
-async def _verified(asked: Engine, access: Access, wish: Wish) -> Found:
-    """Whose it is and what it can answer with, asked of the provider. Raises CantConnect."""
+async def _verified(asked: Engine, access: Access, wish: Wish, picked: str = "") -> Found:
+    """Whose it is and what it can answer with, asked of the provider. Raises CantConnect.
+
+    `picked`: the model that the account has already; it stays, listed or not.
+    """
     try:
         identity = await asked.identify(access)
-        listed = tuple(await asked.models(access))
+        listed = await asked.models(access)
     except EngineError as error:
         raise CantConnect(_why(asked, access, error)) from error
     ids = [model.id for model in listed]
-    if wish.model and ids and wish.model not in ids:
+    if wish.model and ids and wish.model not in {*ids, picked}:
         some = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
         raise CantConnect(f"{asked.label} has no model {wish.model!r}; it has {some}.")
     model = wish.model or preferred(asked.preferred_models, ids)
@@ -246,7 +250,7 @@ def _keep(person: Person, asked: Engine, wish: Wish, found: Found, now: datetime
     """Write the account down: its old row where it has one, else a new one. Raises CantConnect."""
     if wish.key:
         _refuse_known_key(person.pk, wish)
-    facts = _facts(asked, wish, found)
+    facts = _facts(asked, wish, found) | lists.as_kept(found.listed, now)
     known = _same(person.pk, wish, facts["identity"])
     if known is None:
         slug = _free_slug(person.pk, wish)
@@ -257,6 +261,8 @@ def _keep(person: Person, asked: Engine, wish: Wish, found: Found, now: datetime
         raise CantConnect(f"This one has the slug {known.slug} already; a slug stays with its account.")
     if known.removed_at is not None:
         facts["connected_at"] = now
+    elif known.model and not wish.model:
+        facts["model"] = known.model
     if wish.label:
         facts["label"] = wish.label
     Account.objects.filter(pk=known.pk).update(state=Account.State.OK, removed_at=None, **facts)
@@ -280,19 +286,6 @@ def _facts(asked: Engine, wish: Wish, found: Found) -> dict[str, Any]:
         "base_url": wish.base_url,
         "home": wish.home,
         "model": found.model,
-        "known_models": [_model(model) for model in found.listed],
-    }
-
-
-def _model(model: Model) -> dict[str, Any]:
-    return {
-        "id": model.id,
-        "label": model.label,
-        "tools": model.tools,
-        "images": model.images,
-        "context": model.context,
-        "input_price": None if model.input_price is None else str(model.input_price),
-        "output_price": None if model.output_price is None else str(model.output_price),
     }
 
 
@@ -313,7 +306,7 @@ def _remove(person_id: int, slug: str, now: datetime) -> bool:
     return bool(there.update(removed_at=now, sealed_key=""))
 
 
-def _readdress(account_id: int, wish: Wish, found: Found) -> None:
+def _readdress(account_id: int, wish: Wish, found: Found, now: datetime) -> None:
     account = Account.objects.filter(pk=account_id)
     account.update(
         base_url=wish.base_url,
@@ -321,6 +314,6 @@ def _readdress(account_id: int, wish: Wish, found: Found) -> None:
         key_fingerprint=seal.fingerprint(wish.key),
         key_hint=wish.key[-4:] if len(wish.key) >= 12 else "",
         model=found.model,
-        known_models=[_model(model) for model in found.listed],
         state=Account.State.OK,
+        **lists.as_kept(found.listed, now),
     )

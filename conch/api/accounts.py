@@ -59,7 +59,7 @@ def _change(caller: int, slug: str, said: dict[str, Any]) -> None:
         raise Problem(409, "The model on this computer is chosen by CONCH_LOCAL_URL or CONCH_LOCAL_MODEL.")
     account = _own(caller, slug)
     changed: dict[str, Any] = {name: said[name] for name in ("label", "carries_on") if name in said}
-    if "model" in said:
+    if "model" in said and said["model"] != account.model:
         changed["model"] = model_of(account, said["model"])
     if "own_limit" in said:
         limit = said["own_limit"]

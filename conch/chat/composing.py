@@ -172,11 +172,18 @@ def _rows(survey: Survey, viewer: Viewer, answers: str | None) -> Iterator[tuple
         way = standing.way
         whose = way.whose or way.key_hint
         label = f"{way.label} · {whose}" if whose and labels.count(way.label) > 1 else way.label
-        models = tuple((str(one["id"]), str(one.get("label") or one["id"])) for one in way.listed)
         current = way.slug == survey.question.engine
         says = _says(standing, survey, viewer)
-        row = Row(way.slug, way.engine, label, says, current=current, model=way.model.id, models=models)
+        row = Row(way.slug, way.engine, label, says, current=current, model=way.model.id, models=_models(way))
         yield replace(row, answers=way.slug == answers), way
+
+
+def _models(way: Way) -> tuple[tuple[str, str], ...]:
+    """What to choose from: what the account lists, and what is picked though it isn't listed any more."""
+    listed = tuple((str(one["id"]), str(one.get("label") or one["id"])) for one in way.listed)
+    if not listed or not way.model.id or way.model.id in dict(listed):
+        return listed
+    return ((way.model.id, composer.not_listed(way.model.label or way.model.id)), *listed)
 
 
 def _says(standing: Standing, survey: Survey, viewer: Viewer) -> str:

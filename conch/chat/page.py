@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from django.db.models import Q, QuerySet
 
+from conch.accounts import lists
 from conch.chat import sidebar
 from conch.chat.composing import Composer, composer_for
 from conch.chat.servers import servers_for
@@ -176,7 +177,8 @@ def shell_of(
     hidden: bool = False,
     tools: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The sidebar and the box, of a chat or of a new one."""
+    """The sidebar and the box, of a chat or of a new one; lists of models that are old are read after it."""
+    lists.shown_to(person_id)
     composer: Composer = composer_for(person_id, account, conversation_id, viewer, model=model)
     listed = sidebar.listed(person_id, viewer, q, within=None if hidden else conversation_id)
     return {"composer": composer, "servers": servers_for(person_id, tools), **listed}

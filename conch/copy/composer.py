@@ -54,6 +54,11 @@ def plan_row(*, percent: int | None, resets_at: datetime | None, resets_now: boo
     return f"{room}. {model}" if model else room
 
 
+def not_listed(model: str) -> str:
+    """A model that was picked and that its account's list doesn't have any more."""
+    return f"{model} (not in its list any more)"
+
+
 def key_row(per_reply: Decimal | None, month_left: Decimal | None, model: str) -> str:
     """A key, in the picker: "About $0.02 a reply, $6.90 left this month"."""
     return f"{by_key(per_reply, month_left)} {model}".strip()

@@ -237,6 +237,12 @@ class Model:
     output_price: Decimal | None = None
 
 
+class KnownModels(tuple[Model, ...]):
+    """Models that are known to answer without a list of the provider's: enough to connect, nothing to go by later."""
+
+    __slots__ = ()
+
+
 # Why it can't.
 
 
@@ -378,7 +384,10 @@ class Engine(Protocol):
         ...
 
     async def models(self, access: Access) -> Sequence[Model]:
-        """List what the account can answer with. Asks for models or the key's facts, never for a reply."""
+        """List what the account can answer with. Asks for models or the key's facts, never for a reply.
+
+        KnownModels where the provider gives no list and some are known all the same.
+        """
         ...
 
     def prepare(self) -> None:

@@ -21,6 +21,7 @@ from conch.engines.base import (
     EngineError,
     Event,
     Identity,
+    KnownModels,
     Model,
     Request,
     Room,
@@ -106,7 +107,7 @@ class Codex:
             raise
         except EngineError:
             known = dict.fromkeys(filter(None, (self.preferred_models[0], access.model)))
-            return [Model(model, model_label(model), tools=True, images=True) for model in known]
+            return KnownModels(Model(model, model_label(model), tools=True, images=True) for model in known)
         listed = reading.body.get("models") if isinstance(reading.body, Mapping) else None
         entries = [entry for entry in listed or () if isinstance(entry, Mapping) and entry.get("slug")]
         shown = [entry for entry in entries if entry.get("visibility") in {None, "list"}]

@@ -40,6 +40,10 @@ class Account(models.Model):
     model = models.CharField(max_length=200, blank=True, default="")
     # What the engine's own list says: [{"id", "label", "tools", "images", "context", "price"...}], unknown: null.
     known_models = models.JSONField(default=list, blank=True)
+    # When that list was read, when reading it failed, and until when it is left alone (conch/reread.py).
+    listed_at = models.DateTimeField(null=True, default=None)
+    list_failed_at = models.DateTimeField(null=True, default=None)
+    list_pause_until = models.DateTimeField(null=True, default=None)
     state = models.CharField(max_length=20, choices=State.choices, default=State.OK)
     carries_on = models.BooleanField(default=True)
     own_limit_nano = models.BigIntegerField(null=True, default=None)

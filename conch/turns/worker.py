@@ -5,12 +5,13 @@ Runs in every serving process that `up` starts, and alone as `manage.py worker`;
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 
 from django.db import DatabaseError
 
 from conch import ledger
-from conch.accounts import meters
+from conch.accounts import lists, meters
 from conch.db import look, step
 from conch.models import Account
 from conch.turns import recovery, temporary, waiting
@@ -23,6 +24,7 @@ logger = logging.getLogger("conch.worker")
 LOOK_SECONDS = 1.0
 SWEEP_SECONDS = 10.0
 METER_SECONDS = 20.0
+LIST_SECONDS = 60.0
 # A clock that went on by so much more or less than time did has jumped: set anew, or the machine slept. Whoever lives
 # renews its leases within the second figure; before that nobody is taken for dead by them.
 JUMP_SECONDS, RENEWED_SECONDS = 5.0, 6.0
@@ -43,7 +45,10 @@ async def work(
     """Work until `stop` is set. A database that is away is waited for. `also`: rounds of other parts, at every look."""
     loop = asyncio.get_running_loop()
     event = _woken[loop] = asyncio.Event()
-    meters_beside = loop.create_task(_keep_meters(clock), name="meters")
+    beside = [
+        loop.create_task(_keep(read_meters, METER_SECONDS, clock), name="meters"),
+        loop.create_task(_keep_lists(clock), name="lists"),
+    ]
     swept, even = 0.0, Even(clock, loop.time)
     try:
         while not stop.is_set():
@@ -58,7 +63,8 @@ async def work(
             await _either(event, stop)
     finally:
         _woken.pop(loop, None)
-        meters_beside.cancel()
+        for task in beside:
+            task.cancel()
 
 
 class Even:
@@ -117,17 +123,45 @@ async def sweep(clock: Clock = SYSTEM) -> None:
         await step(temporary.forget, chat_id, clock.now())
 
 
-async def _keep_meters(clock: Clock) -> None:
-    """Read meters beside the rest: a slow provider keeps nobody waiting."""
+async def _keep(what: Callable[[Clock], Awaitable[None]], seconds: float, clock: Clock) -> None:
+    """Do it again and again beside the rest: a slow provider or server keeps nobody waiting."""
     while True:
-        await asyncio.sleep(METER_SECONDS)
-        await _round(read_meters, clock)
+        await asyncio.sleep(seconds)
+        await _round(what, clock)
 
 
 async def read_meters(clock: Clock = SYSTEM) -> None:
     """Read the meters that are due; who may answer again is asked at once (R16, R29)."""
     for account_id in await look(meters.due, clock.now()):
         if await meters.read(account_id, clock.now()):
-            person = await look(Account.objects.values_list("person_id", flat=True).get, pk=account_id)
-            await step(waiting.ask_again, person, clock.now())
-            wake()
+            await _asks_again(account_id, clock)
+
+
+async def _keep_lists(clock: Clock) -> None:
+    """Read lists beside the rest: those that are due every minute, those that a page shows at once."""
+    loop = asyncio.get_running_loop()
+    looked = loop.time()
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        people = lists.looking()
+        if loop.time() - looked >= LIST_SECONDS:
+            looked = loop.time()
+            await _round(read_lists, clock)
+        elif people:
+            await _round(partial(read_lists, people=people), clock)
+
+
+async def read_lists(clock: Clock = SYSTEM, people: Collection[int] | None = None) -> None:
+    """Read the lists of models that are due, of these people's accounts or of all; what is new may let somebody answer
+    who couldn't (R16).
+    """  # noqa: D205  one sentence
+    for account_id in await look(lists.due, clock.now(), people):
+        if await lists.read_if_due(account_id, clock.now()):
+            await _asks_again(account_id, clock)
+
+
+async def _asks_again(account_id: int, clock: Clock) -> None:
+    """Have the turns that wait for its person ask their route at once."""
+    person = await look(Account.objects.values_list("person_id", flat=True).get, pk=account_id)
+    await step(waiting.ask_again, person, clock.now())
+    wake()

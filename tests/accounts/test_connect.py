@@ -1,11 +1,12 @@
 """Connecting accounts: verified without a reply, one account a key, slugs that are never given again (R1, R12)."""
 
 import asyncio
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from conch.accounts import seal
+from conch.accounts import lists, seal
 from conch.accounts.connect import CantConnect, Wish, change_address, connect, disconnect, preferred
 from conch.engines.registry import engines_in_use
 from conch.models import Account
@@ -178,6 +179,59 @@ def test_two_sign_ins_of_two_people_are_two_accounts_and_the_same_one_again_is_t
     assert again.pk == ada.pk
     assert ada.windows.get().used_percent == 28
     assert simulator.requests() == []
+
+
+def test_a_sign_in_connected_again_keeps_the_model_that_was_picked(owner, simulator, tmp_path):
+    """R12: the engine's preferred one is for an account that has none yet."""
+    home = simulator.codex("ada@work.example", tmp_path / "ada").home
+    first = connected(owner, simulator, "codex", key="", home=home)
+    Account.objects.filter(pk=first.pk).update(model="gpt-5.5-mini")
+
+    assert connected(owner, simulator, "codex", key="", home=home).model == "gpt-5.5-mini"
+
+
+def test_a_key_pasted_again_keeps_a_model_that_is_not_listed_any_more(owner, simulator):
+    key = simulator.key(KEY)
+    account = connected(owner, simulator, model="gpt-5.5")
+    account.person = owner
+    key.lacks = frozenset({"gpt-5.5"})
+
+    run(change_address(account, account.base_url, KEY, NOW))
+
+    account.refresh_from_db()
+    assert account.model == "gpt-5.5"
+    assert "gpt-5.5" not in [model["id"] for model in account.known_models]
+
+
+def test_another_address_must_have_the_model(owner, simulator):
+    account = connected_at_home(owner, simulator)
+
+    with pytest.raises(CantConnect, match="has no model 'gpt-home'"):
+        run(change_address(account, simulator.base_urls["openai"], KEY, NOW))
+
+
+def connected_at_home(owner, simulator):
+    """An account at another address, with a model that only that one has."""
+    simulator.key(KEY)
+    account = make_account(owner, "openai", base_url="http://127.0.0.1:9/v1", model="gpt-home")
+    account.person = owner
+    return account
+
+
+def test_a_model_list_is_due_again_a_day_after_connecting(owner, simulator):
+    simulator.key(KEY)
+    connected(owner, simulator)
+
+    assert lists.due(NOW + timedelta(hours=23)) == []
+    assert len(lists.due(NOW + timedelta(days=1))) == 1
+
+
+def test_a_plan_that_gave_no_list_at_connecting_is_asked_for_it_again(owner, simulator, tmp_path):
+    home = simulator.codex("ada@work.example", tmp_path / "ada").home
+    account = connected(owner, simulator, "codex", key="", home=home)
+
+    assert account.known_models
+    assert lists.due(NOW) == [account.pk]
 
 
 def test_a_sign_in_that_was_removed_comes_back_as_itself(owner, simulator, tmp_path):

@@ -93,6 +93,13 @@ def test_a_change_that_makes_no_sense_is_refused(call, ada, said):
     assert call.patch("/api/accounts/openai", json=said).status_code == 422
 
 
+def test_a_model_that_is_not_listed_any_more_stays_but_is_not_chosen_anew(call, ada):
+    make_account(ada, "openai", model="gpt-old", known_models=[{"id": "gpt-5.5"}])
+
+    assert call.patch("/api/accounts/openai", json={"label": "Mine", "model": "gpt-old"}).json()["model"] == "gpt-old"
+    assert call.patch("/api/accounts/openai", json={"model": "gpt-older"}).status_code == 422
+
+
 def test_the_model_on_this_computer_is_not_changed_here(call, ada):
     assert call.patch("/api/accounts/local", json={"label": "Mine"}).status_code == 409
     assert call.post("/api/accounts/local/check").json()["slug"] == "local"

@@ -171,8 +171,11 @@ class App:
 
     def _models(self, exchange: Exchange, seen: Seen, key: Key) -> None:
         spoken = anthropic if "anthropic-version" in exchange.request.headers else openai
+        if key.list_status != 200:
+            exchange.answer(key.list_status, {"error": {"message": "try again later"}}, {"date": self.clock.date})
+            return
         shown = spoken.models()
-        shown["data"] = [model for model in shown["data"] if model["id"] not in key.lacks]
+        shown["data"] = [*key.lists, *(model for model in shown["data"] if model["id"] not in key.lacks)]
         exchange.answer(200, shown, {"date": self.clock.date} | spoken.headers(key))
 
     def _google_models(self, exchange: Exchange, seen: Seen, key: Key) -> None:

@@ -83,6 +83,8 @@ class Key:
     lacks: frozenset[str] = frozenset()  # models this key doesn't have
     catalog: str = ""  # what the Codex program is told of the plan's models, JSON; "" tells nothing
     usage_status: int = 200  # what asking for its windows answers
+    list_status: int = 200  # what asking for its models answers
+    lists: tuple[dict[str, Any], ...] = ()  # models that it lists before the others
     _taken: int = 0
     gate: Gate = field(default_factory=Gate)
 
