@@ -125,6 +125,7 @@ def tool_row(tool: dict[str, Any], said: Any) -> dict[str, Any]:
     now = permission_now(tool, said)
     return {
         "field": field_of(tool["name"]),
+        "digest": tool["digest"],
         "name": plain(tool["name"], 128) or "?",
         "title": tool["title"],
         "description": tool["description"],
@@ -140,14 +141,25 @@ def field_of(tool: str) -> str:
 
 @require_POST
 def permissions(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the person says of each tool that the page showed."""
+    """What the person says of each tool that the page showed, as it showed it."""
     here = visit(request)
     server = own(here.person, slug)
-    said = {tool["name"]: request.POST.get(field_of(tool["name"]), "") for tool in server.tools}
-    servers.permit_all(server, said)
+    fields = {tool["name"]: field_of(tool["name"]) for tool in server.tools}
+    said = {name: request.POST.get(field, "") for name, field in fields.items()}
+    seen = {name: request.POST.get(f"{field}-seen", "") for name, field in fields.items()}
+    if not servers.permit_all(server, said, seen):
+        messages.error(request, copy.CHANGED_MEANWHILE)
+        return shown_anew(request, server)
     if request.htmx:
         return render(request, "settings_ui/_saved.html", {"spoken": "Saved."})
     messages.success(request, "Saved.")
+    return back(server, request.POST.get("page", ""))
+
+
+def shown_anew(request: HttpRequest, server: ToolServer) -> HttpResponse:
+    """The server's page again, as it is now."""
+    if request.htmx:
+        return HttpResponse(headers={"HX-Refresh": "true"})
     return back(server, request.POST.get("page", ""))
 
 

@@ -54,7 +54,7 @@ def _shown(row: ToolCall, label: str) -> ShownCall:
 
 def asks(row: ToolCall, label: str) -> Asks:
     """The question of a call that asks."""
-    said = copy.asks(label, row.title)
+    said = copy.asks(label, row.title, changed=row.changed)
     url = reverse("allow", args=[row.turn_id, row.pk])
     presses = tuple(Press(button.label, url, (("allow", button.amount),)) for button in said.buttons)
     return Asks(f"asks-{row.pk}", said, presses)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from conch.copy.sentences import ATTENTION, Button, Said, bold, listed, said
+from conch.copy.sentences import ATTENTION, Button, Said, bold, listed, said, sub
 
 ONCE, ALWAYS, NO = "once", "always", "no"
+CHANGED = "The tool says something else of itself than when this was asked before, so it asks again."
 STATES = {
     "asked": "asks first",
     "allowed": "allowed",
@@ -15,12 +16,13 @@ STATES = {
 }
 
 
-def asks(label: str, tool: str) -> Said:
-    """The line of a call that asks, with its three answers."""
+def asks(label: str, tool: str, *, changed: bool = False) -> Said:
+    """The line of a call that asks, with its three answers; `changed`: anew, as its tool describes itself otherwise."""
     buttons = tuple(
         Button(words, "tool", amount=allow) for words, allow in (("Allow once", ONCE), ("Always", ALWAYS), ("No", NO))
     )
-    return said(bold(label), " wants to run ", bold(tool), ".", tone=ATTENTION, icon="warn", buttons=buttons)
+    anew = sub(CHANGED) if changed else ""
+    return said(bold(label), " wants to run ", bold(tool), ".", anew, tone=ATTENTION, icon="warn", buttons=buttons)
 
 
 def asks_text(label: str, tools: Sequence[str]) -> str:

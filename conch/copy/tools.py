@@ -8,8 +8,14 @@ from conch.copy.clock import Viewer, span
 
 ASKS_BACK = "The tool asked for more than the call’s arguments. Conch doesn’t answer such questions, so it didn’t run."
 
+CHANGED_MEANWHILE = (
+    "A tool says something else of itself than when this page was shown, so it still asks. "
+    "Look at it, then choose again."
+)
+
 _WHY: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "busy": lambda _: "Too many servers are busy right now. Try again in a while.",
+    "changed": lambda _: "The tool isn’t any more what it was when this was asked.",
     "cut": lambda _: "It stopped before it had answered.",
     "ended": lambda trouble: _with_words("Its program ended by itself", trouble),
     "expired": lambda _: "It forgets its sessions at once.",

@@ -155,7 +155,9 @@ class ToolCall(models.Model):
     """A call that a model asked for in a turn, and what came of it: never run twice by itself (R17).
 
     `digest` is of the arguments: the same tool with the same arguments is the same call, in every run of the turn,
-    until the person presses Try again: from then on the earlier ones are `forgotten`.
+    until the person presses Try again: from then on the earlier ones are `forgotten`. `tool_digest` is of the tool as
+    it described itself when the call asked: the person's yes is for that one. `changed`: it asks anew, since the tool
+    described itself otherwise by then.
     """
 
     class State(models.TextChoices):
@@ -178,6 +180,8 @@ class ToolCall(models.Model):
     title = models.CharField(max_length=300, blank=True, default="")
     arguments = models.JSONField(default=dict, blank=True)
     digest = models.CharField(max_length=64)
+    tool_digest = models.CharField(max_length=64, blank=True, default="")
+    changed = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=State.choices)
     outcome = models.TextField(blank=True, default="")
     asked_at = models.DateTimeField()

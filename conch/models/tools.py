@@ -33,6 +33,9 @@ class ToolServer(models.Model):
     # How many more it lists than are kept.
     left_out = models.IntegerField(default=0)
     listed_at = models.DateTimeField(null=True, default=None)
+    # When reading that list failed by itself, and until when it is left alone (conch/reread.py).
+    list_failed_at = models.DateTimeField(null=True, default=None)
+    list_pause_until = models.DateTimeField(null=True, default=None)
     # Why it couldn't be reached at the last try: {"code", …facts}; empty: it could. conch/copy/tools.py says it.
     trouble = models.JSONField(default=dict, blank=True)
     tried_at = models.DateTimeField(null=True, default=None)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from conch.copy import tools as copy
 from conch.db import look, step
 from conch.engines.wire_text import clean
-from conch.tools import sessions
+from conch.tools import following, sessions
 from conch.tools.launches import Launch, launch_for_call
 from conch.tools.offers import Offered
 from conch.tools.servers import keep_trouble
@@ -21,7 +21,7 @@ from conch.tools.trouble import ToolTrouble
 
 LONGEST = 100_000  # characters of an outcome
 AT_LEAST = 1.0  # seconds; less is no time to call anything
-NOT_ITS_OWN = {"busy"}  # trouble that says nothing of the server
+NOT_ITS_OWN = {"busy", "changed"}  # trouble that says nothing of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Outcome:
     text: str
     failed: bool
     seconds: float
+    # It didn't run: by now the tool says something else of itself, so the person is to be asked anew.
+    changed: bool = False
 
 
 async def call(person_id: int, offered: Offered, arguments: Mapping[str, Any], *, seconds: float = 60.0) -> Outcome:
@@ -38,13 +40,14 @@ async def call(person_id: int, offered: Offered, arguments: Mapping[str, Any], *
 
     A server that ended in the middle isn't asked again: what it did by then isn't known (R17).
     """
-    began = monotonic()
+    began, changed = monotonic(), False
     try:
         launch = await look(launch_for_call, person_id, offered.server, offered.tool)
         said, failed = await _told(launch, offered, arguments, max(seconds, AT_LEAST))
     except ToolTrouble as trouble:
         said, failed = copy.call_failed(trouble.as_kept(), sent=trouble.sent), True
-    return Outcome(_bounded(said), failed, monotonic() - began)
+        changed = trouble.code == "changed"
+    return Outcome(_bounded(said), failed, monotonic() - began, changed)
 
 
 async def _told(launch: Launch, offered: Offered, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:
@@ -62,17 +65,24 @@ async def _told(launch: Launch, offered: Offered, arguments: Mapping[str, Any], 
 
 async def _answered(launch: Launch, offered: Offered, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:
     """The words of the answer, and whether it is a failure. Raises ToolTrouble."""
+    until = monotonic() + seconds
 
     async def asked(session: Any) -> Any:
         return await import_module("conch.tools.protocol").called(session, offered.tool, arguments)
 
+    async def called() -> Any:
+        session = sessions.session_with(launch)
+        with session.held():
+            await following.as_asked(session, launch, offered.tool, offered.digest, max(until - monotonic(), AT_LEAST))
+            return await session.use(asked, max(until - monotonic(), AT_LEAST))
+
     try:
-        answer = await sessions.session_with(launch).use(asked, seconds)
+        answer = await called()
     except ToolTrouble as trouble:
         if trouble.code != "expired":
             raise
         # The server forgot the session before it read the call.
-        answer = await sessions.session_with(launch).use(asked, seconds)
+        answer = await called()
     if not hasattr(answer, "content"):
         return copy.ASKS_BACK, True
     return _in_words(answer.content, answer.structured_content), bool(answer.is_error)

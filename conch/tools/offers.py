@@ -31,6 +31,7 @@ class Offered:
     description: str
     schema: Mapping[str, Any] = field(repr=False)
     permission: str
+    digest: str  # of how the tool describes itself: a yes is for that
 
 
 def offered(person_id: int, names: Sequence[str]) -> tuple[Offered, ...]:
@@ -119,4 +120,5 @@ def _of(server: ToolServer, said: Mapping[str, ToolPermission]) -> Iterator[Offe
                 description=listed["description"],
                 schema=listed["schema"],
                 permission=permission,
+                digest=listed["digest"],
             )

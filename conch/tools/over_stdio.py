@@ -27,6 +27,8 @@ from conch.tools.trouble import ToolTrouble
 LONGEST_LINE = 8 * 1024 * 1024  # bytes of one message
 FOREVER = 7 * 24 * 3600.0  # seconds; an open session may be silent, a call has its own bound
 MOST_ERRORS = 1024 * 1024  # bytes that a program's log takes on disk
+# Notifications that are listened to: the list of tools is another one, and that this will be told.
+HEARD = ("notifications/tools/list_changed", "notifications/subscriptions/acknowledged")
 WORDS = 300  # characters of a program's last words
 
 Streams = tuple[Any, Any]
@@ -103,8 +105,8 @@ async def _read(process: ServerProcess, incoming: Any, launch: Launch) -> None:
 
 
 def _message(line: Mapping[str, Any]) -> SessionMessage | None:
-    """One message; None for what nobody listens to: notifications, and what isn't a message at all."""
-    if "method" in line and "id" not in line:
+    """One message; None for what nobody listens to: other notifications, and what isn't a message at all."""
+    if "method" in line and "id" not in line and line["method"] not in HEARD:
         return None
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(clean_json(line), by_name=False))

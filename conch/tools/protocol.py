@@ -5,13 +5,16 @@ server's too and could be made to cost hours.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 import mcp_types
 from mcp.client import Client, ClientSession
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from conch.engines.wire_text import said
@@ -35,12 +38,35 @@ for _name in SILENT:
 
 
 @asynccontextmanager
-async def opened(launch: Launch) -> AsyncIterator[ClientSession]:
-    """A session that is ready for calls. What goes wrong is a ToolTrouble, or what `trouble_in` finds in it."""
+async def opened(launch: Launch, changed: Callable[[], None]) -> AsyncIterator[ClientSession]:
+    """A session that is ready for calls. What goes wrong is a ToolTrouble, or what `trouble_in` finds in it.
+
+    `changed` is told when the server says that its list of tools is another one: a program at any time, an address
+    together with its answers.
+    """
     transport = _OVER[ToolServer.Kind(launch.kind)](launch)
     who = mcp_types.Implementation(name="conch", version="0.1")
-    async with Client(transport, client_info=who, cache=None) as client:
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            changed()
+
+    async with (
+        Client(transport, client_info=who, cache=None, message_handler=heard) as client,
+        anyio.create_task_group() as beside,
+    ):
+        if launch.kind == ToolServer.Kind.STDIO and client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            beside.start_soon(_listen, client)
         yield client.session
+        beside.cancel_scope.cancel()
+
+
+async def _listen(client: Client) -> None:
+    """Ask to be told of changes, as newer versions of the protocol want it; what is told is heard as a notification."""
+    with suppress(MCPError, SubscriptionLost, TimeoutError):
+        async with client.listen(tools_list_changed=True) as told:
+            async for _ in told:
+                pass
 
 
 async def listed(session: ClientSession) -> tuple[list[mcp_types.Tool], bool]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from django.utils.text import slugify
 
+from conch import reread
 from conch.accounts import addresses
 from conch.db import look, step
 from conch.models import Agent, Conversation, Person, ToolPermission, ToolServer
 from conch.tools.launches import launch_of, sealed
 from conch.tools.listing import Listing, listing_of
-from conch.tools.offers import ASK, permit
+from conch.tools.offers import ALWAYS, permission_now, permit
 from conch.tools.trouble import ToolTrouble
 
 MOST = 30  # servers of one person
@@ -66,14 +67,18 @@ async def connect(person: Person, wish: Wish, now: datetime) -> ToolServer:
     return await step(_keep, person, facts, found, now)
 
 
-async def check(server: ToolServer, now: datetime) -> None:
-    """Ask a server for its tools anew; what is known stays where it can't be asked. `server.person` must be loaded."""
+async def check(server: ToolServer, now: datetime) -> bool:
+    """Ask a server for its tools anew; False, and what is known stays, where it can't be asked.
+
+    `server.person` must be loaded.
+    """
     try:
         found = await listing_of(launch_of(server))
     except ToolTrouble as trouble:
         await step(keep_trouble, server.pk, trouble.as_kept(), now)
-    else:
-        await step(_keep_listing, server.pk, found, now)
+        return False
+    await step(keep_listing, server.pk, found, now)
+    return True
 
 
 def keep_trouble(server_id: int, trouble: dict[str, Any], now: datetime) -> None:
@@ -92,13 +97,24 @@ def tell(server: ToolServer, secrets: Mapping[str, str]) -> None:
     ToolServer.objects.filter(pk=server.pk).update(**{which: sealed(secrets)})
 
 
-def permit_all(server: ToolServer, said: Mapping[str, str]) -> None:
-    """What the person said of some of its tools; those that weren't listed aren't there."""
+def permit_all(server: ToolServer, said: Mapping[str, str], seen: Mapping[str, str]) -> bool:
+    """What the person said of some of its tools; those that weren't listed aren't there.
+
+    `seen`: the digest of each as they saw it. An "always" to a tool that says something else of itself by now isn't
+    kept: False then.
+    """
+    whole = True
     kept = {row.tool: row for row in server.permissions.all()}
+    listed = {tool["name"]: tool for tool in server.tools}
     for tool, permission in said.items():
-        before = kept[tool].permission if tool in kept else ASK
-        if permission in ToolPermission.Permission.values and permission != before:
+        before = permission_now(listed[tool], kept.get(tool)) if tool in listed else permission
+        if permission not in ToolPermission.Permission.values or permission == before:
+            continue
+        if permission == ALWAYS and listed[tool]["digest"] != seen.get(tool):
+            whole = False
+        else:
             permit(server, tool, permission)
+    return whole
 
 
 def remove(server: ToolServer, now: datetime) -> None:
@@ -141,7 +157,7 @@ def _keep(person: Person, facts: dict[str, Any], found: Listing, now: datetime) 
     """Write it down: the row that this very server had, else a new one with a slug of its own."""
     mine = ToolServer.objects.filter(person=person)
     known = mine.filter(kind=facts["kind"], command=facts["command"], url=facts["url"]).first()
-    facts |= {"tools": list(found.tools), "left_out": found.left_out, "listed_at": now, "tried_at": now}
+    facts |= {"tools": list(found.tools), "left_out": found.left_out, "tried_at": now, **reread.read(now)}
     if known is None:
         slug = _free_slug(facts["name"], set(mine.values_list("slug", flat=True)))
         return ToolServer.objects.create(person=person, slug=slug, created_at=now, **facts)
@@ -151,8 +167,9 @@ def _keep(person: Person, facts: dict[str, Any], found: Listing, now: datetime) 
     return ToolServer.objects.get(pk=known.pk)
 
 
-def _keep_listing(server_id: int, found: Listing, now: datetime) -> None:
-    facts = {"tools": list(found.tools), "left_out": found.left_out, "listed_at": now, "tried_at": now}
+def keep_listing(server_id: int, found: Listing, now: datetime) -> None:
+    """What the server lists now. A step."""
+    facts = {"tools": list(found.tools), "left_out": found.left_out, "tried_at": now, **reread.read(now)}
     # One that was removed while it was asked stays without its tools.
     ToolServer.objects.filter(pk=server_id, removed_at=None).update(trouble={}, **facts)
 

@@ -6,13 +6,14 @@ process has its own, and so its own program of a server.
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from conch.tools.launches import Launch
+from conch.tools.listed import Listed
 from conch.tools.trouble import ToolTrouble
 
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class Session:
         loop = asyncio.get_running_loop()
         self.calls = 0
         self.used_at = loop.time()
+        self.listed = Listed()
         self._ready: asyncio.Future[Any] = loop.create_future()
         self._enough = asyncio.Event()
         self._idle: asyncio.TimerHandle | None = None
@@ -45,8 +47,20 @@ class Session:
         """Whether nothing can be asked in it any more."""
         return self._retired or self._enough.is_set() or self._task.done()
 
-    async def use(self, asked: Callable[[Any], Awaitable[T]], seconds: float) -> T:
-        """Ask something of the server within so many seconds, once the session is open. Raises ToolTrouble."""
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep it open between the questions of one call."""
+        self._begin_call()
+        try:
+            yield
+        finally:
+            self._end_call(by_itself=False)
+
+    async def use(self, asked: Callable[[Any], Awaitable[T]], seconds: float, *, by_itself: bool = False) -> T:
+        """Ask something of the server within so many seconds, once the session is open. Raises ToolTrouble.
+
+        `by_itself`: nobody called a tool, so the session stays open no longer for it.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         self._begin_call()
@@ -62,7 +76,7 @@ class Session:
         except Exception as error:  # whatever the client raised becomes words
             raise await self._why(error) from error
         finally:
-            self._end_call()
+            self._end_call(by_itself=by_itself)
 
     def end(self) -> None:
         """End it; a goodbye that takes too long is cut short."""
@@ -100,13 +114,14 @@ class Session:
         try:
             protocol = await asyncio.to_thread(import_module, "conch.tools.protocol")
             try:
-                async with protocol.opened(launch) as session:
+                async with protocol.opened(launch, self.listed.changed) as session:
                     self._ready.set_result(session)
                     await self._enough.wait()
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001  told to whoever waits for it
                 self._trouble = protocol.trouble_in(error)
         finally:
             self._enough.set()
+            self.listed.close()
             if not self._ready.done():
                 trouble = self._trouble or ToolTrouble("slow", seconds=round(OPENING))
                 trouble.sent = False  # no call could go out yet
@@ -118,14 +133,15 @@ class Session:
         if self._idle is not None:
             self._idle.cancel()
 
-    def _end_call(self) -> None:
+    def _end_call(self, *, by_itself: bool) -> None:
         loop = asyncio.get_running_loop()
         self.calls -= 1
-        self.used_at = loop.time()
+        if not by_itself:
+            self.used_at = loop.time()
         if self._retired and not self.calls:
             self.end()
         elif not self.calls:
-            self._idle = loop.call_later(IDLE, self.end)
+            self._idle = loop.call_at(self.used_at + IDLE, self.end)
 
 
 def session_with(launch: Launch) -> Session:

@@ -96,10 +96,34 @@ def take(turn_id: int, run: int, account: str, name: str, arguments: Mapping[str
             title=offered.title[:300],
             arguments=arguments,
             digest=digest,
+            tool_digest=offered.digest,
             state=ToolCall.State.ASKED,
             asked_at=now,
         )
+    elif row.tool_digest != offered.digest:
+        row = _asks_anew(row, offered, now)
     return _begun(row, offered, turn.conversation.person_id, now)
+
+
+def not_as_asked(row: ToolCall, now: datetime) -> ToolCall:
+    """A call that didn't run since its tool isn't what it was: it asks anew, or fails where the tool is gone."""
+    turn = Turn.objects.select_related("conversation").get(pk=row.turn_id)
+    offered = _offered(turn, row.name)
+    if offered is None or (row.server, row.tool) != (offered.server, offered.tool):
+        return _ended(row, ToolCall.State.FAILED, NO_SUCH_TOOL, now)
+    return _asks_anew(row, offered, now)
+
+
+def _asks_anew(row: ToolCall, offered: Offered, now: datetime) -> ToolCall:
+    """Whatever was said to it was said to the tool as it described itself before (docs/decisions/0014).
+
+    It asks under another id: a press on the question as it was, in another tab or a moment too late, answers none.
+    """
+    same = ("turn_id", "run", "account", "server", "tool", "name", "arguments", "digest")
+    anew = {"tool_digest": offered.digest, "title": offered.title[:300], "changed": True, "asked_at": now}
+    ToolCall.objects.filter(pk=row.pk).delete()
+    kept = {name: getattr(row, name) for name in same}
+    return ToolCall.objects.create(state=ToolCall.State.ASKED, **kept, **anew)
 
 
 def goes_on(turn: Turn, run: int) -> bool:
@@ -180,16 +204,22 @@ def answer(person_id: int, turn_id: int, call_id: int, allow: str, now: datetime
     """The person's word on a call: "once", "always" or "no". True where the turn is to go on now.
 
     Pressed again, or in two tabs, the first stands. *Always* holds for the other calls of that tool in this turn too.
-    Raises NotHere for a call that isn't the person's.
+    A yes to a tool that describes itself otherwise by now is none: the call asks anew, and a press on the question that
+    it was is none either. Raises NotHere for a call that isn't the person's.
     """
     turn = turn_of(person_id, turn_id)
     row = ToolCall.objects.filter(pk=call_id, turn_id=turn.pk, forgotten=False).first()
     if row is None:
+        if any(call.changed for call in asks(turn.pk)):
+            return False
         raise NotHere
     # Words on two calls, or a word and the turn's coming to rest, in two processes: one after the other.
     Turn.objects.select_for_update().only("pk").get(pk=turn.pk)
     asking = ToolCall.objects.filter(turn_id=turn.pk, state=ToolCall.State.ASKED, forgotten=False)
     one = asking.filter(pk=call_id)
+    if allow != NO and _is_another(person_id, row) and one.exists():
+        not_as_asked(row, now)
+        return False
     if allow == NO:
         answered = one.update(state=ToolCall.State.DECLINED, outcome=DECLINED, ended_at=now)
     else:
@@ -198,12 +228,19 @@ def answer(person_id: int, turn_id: int, call_id: int, allow: str, now: datetime
         return False
     if allow == ALWAYS:
         tools.allow_always(person_id, row.server, row.tool)
-        asking.filter(server=row.server, tool=row.tool).update(state=ToolCall.State.ALLOWED)
+        same = asking.filter(server=row.server, tool=row.tool, tool_digest=row.tool_digest)
+        same.update(state=ToolCall.State.ALLOWED)
     if asking.exists():
         return False
     # Whoever looks next wakes it, should this process end here.
     resting = Turn.objects.filter(pk=turn.pk, state=Turn.State.WAITING, waits_for=TOOL)
     return bool(resting.update(wake_at=now))
+
+
+def _is_another(person_id: int, row: ToolCall) -> bool:
+    """Whether the tool is still there and isn't what it was when the call asked."""
+    there = (one.digest for one in tools.offered(person_id, [row.server]) if one.tool == row.tool)
+    return next(there, row.tool_digest) != row.tool_digest
 
 
 def facts_of(row: ToolCall) -> dict[str, Any]:

@@ -163,6 +163,8 @@ class Runner:
             await self._until_stopped(self.toolbox.allowed(claimed.calls))
         except Stopped:
             return await self._end(self._stopped(""), None)
+        if self.toolbox.held:
+            return await self._rest(None)
         return await step(after_allowed, self.growth(), self.so_far, self.clock.now())
 
     async def _ask(self, begun: Begun) -> Going:
@@ -192,13 +194,17 @@ class Runner:
         """The person stopped it, or the process ends."""
         return End("interrupted", model, failure=failures.interrupted(begun)) if self.closing else End("stopped", model)
 
-    async def _rest(self, stream: Stream) -> int | None:
-        """A tool asks the person: what else runs comes to its end, then the turn rests until they have answered."""
+    async def _rest(self, stream: Stream | None) -> int | None:
+        """A tool asks the person: what else runs comes to its end, then the turn rests until they have answered.
+
+        Without a stream nobody was asked in this run: a call that the person had said yes to asks anew.
+        """
         await self.toolbox.all_ended()
         growth = self.growth()
-        said = await step(wait_for_word, stream.tried_now(), growth, stream.asked.label, self.clock.now())
+        tried, label = (stream.tried_now(), stream.asked.label) if stream is not None else (None, "")
+        said = await step(wait_for_word, tried, growth, label, self.clock.now())
         if said.stopped:
-            return await self._end(self._stopped(stream.model), None)
+            return await self._end(self._stopped(stream.model if stream is not None else ""), None)
         self.live.tell_all(said.events)
         self.goes_on = said.answered
         return None

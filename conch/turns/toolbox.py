@@ -121,9 +121,19 @@ class Toolbox:
         self._tell(taken.row)
         async with self._slots:
             came = await tools.call(taken.person_id, taken.offered, taken.row.arguments, seconds=SECONDS_A_CALL)
+        if came.changed:
+            return await self._not_as_asked(taken.row)
         row = await step(calls.end, taken.row, came.text, runner.clock.now(), failed=came.failed)
         self._tell(row)
         return row.outcome, came.failed
+
+    async def _not_as_asked(self, row: Row) -> tuple[str, bool]:
+        """The tool isn't what it was, so nothing ran. Raises Held where the call asks anew."""
+        row = await step(calls.not_as_asked, row, self._runner.clock.now())
+        self._tell(row)
+        if row.state == Row.State.ASKED:
+            raise Held
+        return row.outcome, True
 
     def _tell(self, row: Row) -> None:
         self._runner.unkept.append(self._runner.live.tell("tool", calls.told(row)))

@@ -14,6 +14,7 @@ from conch import ledger
 from conch.accounts import lists, meters
 from conch.db import look, step
 from conch.models import Account
+from conch.tools import following
 from conch.turns import recovery, temporary, waiting
 from conch.turns.clock import SYSTEM, Clock
 from conch.turns.live import live_of
@@ -47,6 +48,7 @@ async def work(
     event = _woken[loop] = asyncio.Event()
     beside = [
         loop.create_task(_keep(read_meters, METER_SECONDS, clock), name="meters"),
+        loop.create_task(_keep(read_tools, LIST_SECONDS, clock), name="tool lists"),
         loop.create_task(_keep_lists(clock), name="lists"),
     ]
     swept, even = 0.0, Even(clock, loop.time)
@@ -158,6 +160,11 @@ async def read_lists(clock: Clock = SYSTEM, people: Collection[int] | None = Non
     for account_id in await look(lists.due, clock.now(), people):
         if await lists.read_if_due(account_id, clock.now()):
             await _asks_again(account_id, clock)
+
+
+async def read_tools(clock: Clock = SYSTEM) -> None:
+    """Ask the tool servers whose list is due; no tool is called."""
+    await following.read_due(clock.now())
 
 
 async def _asks_again(account_id: int, clock: Clock) -> None:

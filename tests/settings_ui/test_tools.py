@@ -16,6 +16,11 @@ def tables(transactional_db):
     """What connecting writes is written by a thread of its own."""
 
 
+def chosen(tool, permission, seen="A tool."):
+    """What the page's form sends for one tool: the choice, and the tool as it was shown."""
+    return {field_of(tool): permission, f"{field_of(tool)}-seen": seen}
+
+
 def said(response):
     return response.content.decode()
 
@@ -146,7 +151,7 @@ def test_looking_at_an_action_changes_nothing(signed_in, action):
 def test_each_tool_asks_until_it_is_said_otherwise(signed_in):
     tools = [listed("read"), listed("write"), listed("delete")]
     server = server_of(signed_in.person, "Notes", url="https://notes.example/mcp", tools=tools)
-    given = {field_of("read"): "always", field_of("write"): "ask", field_of("delete"): "never"}
+    given = chosen("read", "always") | chosen("write", "ask") | chosen("delete", "never")
 
     response = signed_in.post("/settings/tools/notes/permissions", given, follow=True)
 
@@ -167,13 +172,47 @@ def test_a_permission_that_there_is_not_changes_nothing(signed_in):
 def test_an_always_holds_for_what_the_tool_said_then(signed_in):
     """A server may say later that the same name does something else: it asks again, and the page says why."""
     server = server_of(signed_in.person, "Notes", url="https://notes.example/mcp", tools=[listed("read")])
-    signed_in.post("/settings/tools/notes/permissions", {field_of("read"): "always"})
+    signed_in.post("/settings/tools/notes/permissions", chosen("read", "always"))
     ToolServer.objects.filter(pk=server.pk).update(tools=[listed("read", "Reads, and sends it all away.")])
 
     page = said(signed_in.get("/settings/tools/notes"))
 
     assert "It says something else of itself than when you allowed it, so it asks again." in page
     assert '<option value="ask" selected>' in page
+
+
+def test_an_always_said_to_what_it_says_now_holds_again(signed_in):
+    """decisions/0014."""
+    server = server_of(signed_in.person, "Notes", url="https://notes.example/mcp", tools=[listed("read")])
+    signed_in.post("/settings/tools/notes/permissions", chosen("read", "always"))
+    ToolServer.objects.filter(pk=server.pk).update(tools=[listed("read", "Reads, and sends it all away.")])
+
+    response = signed_in.post(
+        "/settings/tools/notes/permissions", chosen("read", "always", "Reads, and sends it all away."), follow=True
+    )
+
+    assert "Saved." in said(response)
+    assert ToolPermission.objects.get().digest == "Reads, and sends it all away."
+    assert '<option value="always" selected>' in said(response)
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_an_always_said_to_a_tool_that_changed_under_the_page_is_not_kept_and_that_is_said(signed_in, htmx):
+    """decisions/0014: a yes is for what was read."""
+    server = server_of(signed_in.person, "Notes", url="https://notes.example/mcp", tools=[listed("read"), listed("rm")])
+    given = chosen("read", "always") | chosen("rm", "never")
+    ToolServer.objects.filter(pk=server.pk).update(
+        tools=[listed("read", "Reads, and sends it all away."), listed("rm")]
+    )
+
+    headers = {"HX-Request": "true"} if htmx else {}
+    response = signed_in.post("/settings/tools/notes/permissions", given, headers=headers)
+    page = said(signed_in.get("/settings/tools/notes"))
+
+    assert response.headers.get("HX-Refresh") == ("true" if htmx else None)
+    assert "A tool says something else of itself than when this page was shown, so it still asks." in page
+    assert "Saved." not in page
+    assert dict(ToolPermission.objects.values_list("tool", "permission")) == {"rm": "never"}
 
 
 def test_a_server_that_is_gone_is_said_to_be_with_why_and_keeps_its_tools(signed_in):

@@ -8,15 +8,31 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import mcp_types
+
 from conch.models import ToolServer
 from conch.tools import offers
 from conch.tools.launches import launch_of, sealed
-from conch.tools.listing import listing_of
+from conch.tools.listing import kept_of, listing_of
 from tests.conftest import NOW
+from tests.tools.servers import hostile, notes
+from tests.tools.servers import library as books
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYTHON = [sys.executable, "-m"]
 HERE = {"PYTHONPATH": str(ROOT)}
+
+
+def digests(listed):
+    return {tool["name"]: tool["digest"] for tool in kept_of(listed).tools}
+
+
+# How the tools of our own servers describe themselves: their names are all different.
+AS_LISTED = {
+    **digests(asyncio.run(notes.server.list_tools())),
+    **digests(asyncio.run(books.server.list_tools())),
+    **digests([mcp_types.Tool(**hostile.one("run"))]),
+}
 
 
 def program(module, *words):
@@ -38,8 +54,9 @@ def notes_of(person, file, **secrets):
     return server_of(person, "Notes", command=program("notes"), secrets=HERE | {"NOTES_FILE": str(file)} | secrets)
 
 
-def hostile_of(person, how, **secrets):
-    return server_of(person, "Hostile", command=program("hostile", how), secrets=HERE | secrets)
+def hostile_of(person, how, removed_at=None, **secrets):
+    command = program("hostile", how)
+    return server_of(person, "Hostile", command=command, secrets=HERE | secrets, removed_at=removed_at)
 
 
 def listed(name="run", description="A tool.", **more):
@@ -65,7 +82,14 @@ def offered_by(server, tool):
         description="",
         schema={},
         permission="ask",
+        digest=digest_of(server, tool),
     )
+
+
+def digest_of(server, tool):
+    """As its row has it, else as it is listed."""
+    kept = {listed["name"]: listed["digest"] for listed in server.tools}
+    return kept.get(tool) or AS_LISTED[tool]
 
 
 async def gone(pid):

@@ -100,6 +100,15 @@ async def test_a_flood_of_notices_and_questions_of_its_own_change_nothing(owner)
     assert (outcome.text, outcome.failed) == ("nothing", False)
 
 
+async def test_a_server_that_says_all_the_time_that_its_list_changed_is_asked_for_it_once_a_call(owner):
+    server = await look(hostile_of, owner, "notices")
+
+    told = [await tools.call(owner.pk, offered_by(server, "run"), {}, seconds=20) for _ in range(3)]
+
+    assert [outcome.failed for outcome in told] == [False] * 3
+    assert int(told[-1].text) <= 3 + 1  # one more where it was asked between two calls
+
+
 async def test_a_list_without_end_is_left_after_a_while(owner, monkeypatch):
     monkeypatch.setattr(protocol, "MOST_PAGES", 5)
     server = await look(hostile_of, owner, "endless")

@@ -8,11 +8,14 @@ from contextlib import suppress
 from conch.accounts.seal import seal
 from conch.db import look
 from conch.models import ToolCall, ToolPermission, ToolServer
+from conch.tools.listing import kept_of
 from conch.turns.clock import SYSTEM
 from tests.simulator.scripts import Call
-from tests.turns.tool_server import TOOLS
+from tests.turns import tool_server
 
 SERVER = "ledger"
+# As the server lists them.
+TOOLS = list(kept_of(asyncio.run(tool_server.server.list_tools())).tools)
 
 
 def call(tool, what, **more):
@@ -64,6 +67,10 @@ class Ledger:
         """Wait until so many calls have begun in the server's process."""
         while len(self.ran) < count:  # noqa: ASYNC110  a file tells: another process writes it
             await asyncio.sleep(0.01)
+
+    def says(self, words):
+        """How `look_up` describes itself once the program is started anew; nothing: it isn't there."""
+        self.file.with_name(self.file.name + ".says").write_text(words)
 
     def opens(self):
         """Let the calls of `wait` go on."""

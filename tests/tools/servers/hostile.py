@@ -77,7 +77,23 @@ def flood():
     return text("nothing")
 
 
+def notices():
+    """Say again and again that the list is another one; how often it was asked for so far."""
+    for _ in range(20_000):
+        say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    return text(str(len(asked_for)))
+
+
+def restless(_cursor):
+    """A list that is said to be another one each time that it is read."""
+    say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    return {"tools": [one("run")]}
+
+
+asked_for = []
+LISTS["restless"] = restless
 CALLS = {
+    "notices": notices,
     "huge": lambda: text("y" * 3_000_000),
     "endless-line": endless_line,
     "hang": lambda: time.sleep(3600),
@@ -96,6 +112,7 @@ def answer(how, message):
         who = {"name": "hostile", "version": "1"}
         return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": who}
     if method == "tools/list":
+        asked_for.append(message)
         return LISTS[how](params.get("cursor")) if how in LISTS else {"tools": [one("run")]}
     if method == "tools/call":
         return CALLS[how]() if how in CALLS else text("nothing")

@@ -5,6 +5,8 @@ import contextlib
 import gzip
 import json
 
+from tests.tools.servers.hostile import one
+
 LONG = 65536
 
 
@@ -58,7 +60,7 @@ def _answer(said):
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "raw", "version": "1"},
         },
-        "tools/list": {"tools": [{"name": "run", "inputSchema": {"type": "object"}}]},
+        "tools/list": {"tools": [one("run")]},
     }
     if said["method"] in results:
         return _result(said["id"], results[said["method"]])
