@@ -2,7 +2,7 @@
 
 from asgiref.sync import async_to_sync
 
-from conch.models import Person, Turn
+from conch.models import Person
 
 
 def ask_again(person: Person) -> None:
@@ -14,8 +14,7 @@ def ask_again(person: Person) -> None:
 
 def everybody_asks_again() -> None:
     """The same for everybody who waits: the model on this computer, which is everybody's, is another one."""
-    from conch.turns import doors
+    from conch.turns import doors, waiting
 
-    waiting = Turn.objects.filter(state=Turn.State.WAITING)
-    for person_id in set(waiting.values_list("conversation__person_id", flat=True)):
+    for person_id in waiting.people():
         async_to_sync(doors.asked_again)(person_id)

@@ -12,7 +12,8 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from conch.engines import local, local_chosen, local_models
+from conch.accounts import lists
+from conch.engines import local, local_chosen, local_models, local_told
 from conch.engines.base import Access, EngineError, Message, Request, Text
 from conch.engines.local import Found
 from conch.engines.registry import engine
@@ -34,6 +35,7 @@ def computer(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, here: Visit, status: int = 200, **more: Any) -> HttpResponse:
     """The page; what runs on this machine is looked for only for its owner."""
+    lists.shown_to(here.person.pk)
     given = local_models.setup()
     context: dict[str, Any] = {"facts": local_models.facts(given), "form": TryForm(), "owner": here.person.is_owner}
     if here.person.is_owner:
@@ -102,6 +104,7 @@ def use(request: HttpRequest) -> HttpResponse:
         return show(request, here, 422, refused=f"{server.label} doesn’t list that model. Nothing was changed.")
     model = form.cleaned_data["model"]
     local_chosen.choose(given.folder, local_chosen.asked(server.url, model))
+    local_told.ask(given.folder, local_told.Server(server.url, model), here.viewer.now)
     return changed(request, f"{model} answers on this computer now.")
 
 

@@ -27,6 +27,7 @@ from conch.engines.base import (
 )
 from conch.engines.local_models import LocalFacts, Setup
 from conch.engines.local_process import Address, CouldNotStart, ModelProcess
+from conch.engines.local_told import listed, run_here
 from conch.engines.refusals import Speaks
 from conch.engines.wire import Client, Clients
 from conch.engines.wire_chat import chat_body, stream_chat
@@ -211,29 +212,10 @@ class Local:
 
 
 async def listed_here(client: Client, url: str) -> list[Mapping[str, Any]]:
-    """The models that a server lists and runs itself. An Ollama lists some that its maker's cloud runs: another's
-    computer, with limits and a sign-in of its own. Raises EngineError.
-    """  # noqa: D205  one sentence, and another
-    found = entries((await client.read("/models")).body)
+    """The models that a server lists and runs itself. Raises EngineError."""
+    listing = (await client.read("/models")).body
     try:
         tags = (await client.read(f"{url.removesuffix('/').removesuffix('/v1')}/api/tags")).body
     except EngineError:
-        return found  # no Ollama
-    told = tags.get("models") if isinstance(tags, Mapping) else None
-    away = [
-        one for one in told or () if isinstance(one, Mapping) and (one.get("remote_host") or one.get("remote_model"))
-    ]
-    return [one for one in found if one["id"] not in [elsewhere.get("name") for elsewhere in away]]
-
-
-def entries(body: Any) -> list[Mapping[str, Any]]:
-    """The models of a list as OpenAI-compatible servers give it; what can't be read is left out."""
-    data = body.get("data") if isinstance(body, Mapping) else None
-    return [one for one in data or () if isinstance(one, Mapping) and isinstance(one.get("id"), str) and one["id"]]
-
-
-def listed(entry: Mapping[str, Any]) -> Model:
-    """One of them. llama-server says how much it loaded; the others say nothing but the name."""
-    meta = entry.get("meta")
-    context = meta.get("n_ctx") if isinstance(meta, Mapping) else None
-    return Model(entry["id"], entry["id"], context=context if isinstance(context, int) and context > 0 else None)
+        tags = None  # no Ollama
+    return run_here(listing, tags)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from conch import configuration
-from conch.engines import local_chosen
+from conch.engines import local_chosen, local_told
 
 TINY_ID = "smollm2-135m-instruct"
 TINY_LABEL = "SmolLM2 135M"
@@ -41,8 +41,8 @@ GET_ONE = (
 class Setup:
     """What the environment says about the model on this computer, and the folder where its files are kept.
 
-    `chosen`: the server was chosen under This computer, not named by the environment; what its model takes is then
-    known where it said so.
+    `chosen`: the server was chosen under This computer, not named by the environment; `tools` and `images` are what it
+    said then.
     """
 
     folder: Path
@@ -107,15 +107,7 @@ def environment() -> Setup:
 def facts(given: Setup) -> LocalFacts:
     """Who would answer: the server of CONCH_LOCAL_URL or the chosen one, else a file here, else nobody and why."""
     if given.url:
-        return LocalFacts(
-            present=True,
-            label=given.model or server_label(given.url),
-            model_id=given.model,
-            tools=given.tools,
-            images=given.images,
-            own=True,
-            note=given.url,
-        )
+        return _of_server(given)
     path = model_file(given)
     if given.model and not path.is_file():
         return LocalFacts(present=False, own=True, why_missing=f"CONCH_LOCAL_MODEL: there is no file {path}.")
@@ -146,6 +138,22 @@ def facts(given: Setup) -> LocalFacts:
         images=False,
         tiny=True,
         note=TINY_NOTE,
+    )
+
+
+def _of_server(given: Setup) -> LocalFacts:
+    """A server of one's own, with what it told of its model when it was asked last (R9)."""
+    told = local_told.kept(given.folder, given.url, given.model)
+    context = told.context if told is not None else None
+    return LocalFacts(
+        present=True,
+        label=given.model or (told.answers if told is not None else "") or server_label(given.url),
+        model_id=given.model,
+        context=None if context is None else context - min(OWN_ANSWER, context // 4),
+        tools=given.tools if told is None or told.tools is None else told.tools,
+        images=given.images if told is None or told.images is None else told.images,
+        own=True,
+        note=given.url,
     )
 
 

@@ -69,6 +69,12 @@ def ask_again(person_id: int, now: datetime) -> int:
     return waiting.exclude(waits_for=TOOL).update(wake_at=now)
 
 
+def people() -> set[int]:
+    """Whoever has a turn that waits."""
+    waiting = Turn.objects.filter(state=Turn.State.WAITING)
+    return set(waiting.values_list("conversation__person_id", flat=True))
+
+
 def next_moment(now: datetime) -> datetime | None:
     """When the next waiting turn is due, if one is known of."""
     waiting = Turn.objects.filter(state=Turn.State.WAITING, wake_at__gt=now).order_by("wake_at")

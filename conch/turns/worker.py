@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from conch import ledger
 from conch.accounts import lists, meters
 from conch.db import look, step
+from conch.engines import local_models, local_told
 from conch.models import Account
 from conch.tools import following
 from conch.turns import recovery, temporary, waiting
@@ -148,8 +149,10 @@ async def _keep_lists(clock: Clock) -> None:
         people = lists.looking()
         if loop.time() - looked >= LIST_SECONDS:
             looked = loop.time()
+            await _round(partial(ask_local, shown=bool(people)), clock)
             await _round(read_lists, clock)
         elif people:
+            await _round(partial(ask_local, shown=True), clock)
             await _round(partial(read_lists, people=people), clock)
 
 
@@ -160,6 +163,19 @@ async def read_lists(clock: Clock = SYSTEM, people: Collection[int] | None = Non
     for account_id in await look(lists.due, clock.now(), people):
         if await lists.read_if_due(account_id, clock.now()):
             await _asks_again(account_id, clock)
+
+
+async def ask_local(clock: Clock = SYSTEM, *, shown: bool = False) -> None:
+    """Ask the server on this computer what its model takes; what is new may let it answer (R16). `shown`: by a page."""
+    given = local_models.setup()
+    if not given.url:
+        return
+    server = local_told.Server(given.url, given.model, given.key)
+    fresh = local_told.FRESH_ON_A_PAGE if shown else local_told.FRESH
+    if await asyncio.to_thread(local_told.ask_if_due, given.folder, server, clock.now(), fresh):
+        for person in await look(waiting.people):
+            await step(waiting.ask_again, person, clock.now())
+        wake()
 
 
 async def read_tools(clock: Clock = SYSTEM) -> None:
