@@ -4,6 +4,10 @@ A step is a plain function that only reads and writes the database: a group whos
 at a time, so a step must have no other effect. Group commit keeps SQLite at one fsync for many steps and leaves no
 second writer in this process to wait for; readers go their usual ways (measured in docs/performance.md).
 
+On PostgreSQL other processes have writers of their own, and two groups can each wait for a row that the other has. So
+a group waits for a row only for a moment; one that can't have it is undone, and its steps are run one at a time while
+no other writer is at work, where there is nothing left to wait for.
+
 The threads answer their callers' event loops directly: an executor's future, chained to one of asyncio's, costs more
 than most of what is asked for here.
 """
@@ -23,6 +27,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_IN_A_GROUP = 64
+# The lock that all writers on one PostgreSQL share, or one has to itself; its number is nobody else's.
+TURNS = 0x636F6E6368
+_BESIDE_OTHERS = "SELECT set_config('lock_timeout', '250ms', true), pg_advisory_xact_lock_shared(%s)"
+_ALONE = "SELECT pg_advisory_xact_lock(%s)"
 READERS = 4
 
 # What is to be called, and who is told its value or its error.
@@ -128,6 +136,7 @@ def _together(group: list[_Job]) -> bool:
     try:
         _refresh()
         with transaction.atomic():
+            _take_turns(_BESIDE_OTHERS)
             values = [call() for call, _ in group]
     except Exception:  # noqa: BLE001  whatever failed is found again, and told to its caller, by running each alone
         return False
@@ -136,9 +145,16 @@ def _together(group: list[_Job]) -> bool:
     return True
 
 
+def _take_turns(how: str) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(how, [TURNS])
+
+
 def _alone(call: Callable[[], Any], tell: Callable[[Any, BaseException | None], Any]) -> None:
     try:
         with transaction.atomic():
+            _take_turns(_ALONE)
             value = call()
     except BaseException as error:  # noqa: BLE001  the caller, not the writer, decides what to do
         tell(None, error)
