@@ -14,14 +14,39 @@ from typing import Any
 from asgiref.sync import SyncToAsync, sync_to_async
 from django.core import signals
 from django.core.exceptions import RequestAborted
-from django.core.handlers.asgi import ASGIHandler, get_script_prefix
-from django.http import HttpRequest
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest, get_script_prefix
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
 
+class Request(ASGIRequest):
+    """A request that holds no NUL: in forms and queries it is left out (doors.md), an address with one leads nowhere.
+
+    PostgreSQL has no such texts; asked about one, it would seem to be broken.
+    """
+
+    _post: QueryDict
+
+    def __init__(self, scope: Any, body: Any) -> None:
+        super().__init__(scope, body)
+        self.path, self.path_info = self.path.replace("\0", "\ufffd"), self.path_info.replace("\0", "\ufffd")
+        self.META["PATH_INFO"] = self.path_info
+        self.META["QUERY_STRING"] = self.META["QUERY_STRING"].replace("%00", "")
+
+    def _load_post_and_files(self) -> None:
+        super()._load_post_and_files()
+        if any("\0" in text for name, texts in self._post.lists() for text in (name, *texts)):
+            clean = QueryDict(mutable=True)
+            for name, texts in self._post.lists():
+                clean.setlist(name.replace("\0", ""), [text.replace("\0", "") for text in texts])
+            self._post = clean
+
+
 class Handler(ASGIHandler):
     """Answers requests. A client that goes away ends the answer to it, and nothing else."""
+
+    request_class = Request
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request. Its beginning is told to nobody: no connection is open on its behalf yet."""
