@@ -14,6 +14,10 @@ from conch.engines.wire import CONNECT_SECONDS, SILENCE_SECONDS
 from conch.engines.wire_frames import LONGEST_EVENT
 from conch.engines.wire_network import Network
 
+# Prefixes behind which the last four bytes are an IPv4 address (RFC 4291, 2765, 6052).
+DISGUISES = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+# Of a network of one's own, though not every Python says so: translation within it, and what came before fc00::/7.
+INSIDE = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "fec0::/10")))
 TIMES = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS, write=30.0, pool=CONNECT_SECONDS)
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
 
@@ -120,7 +124,15 @@ async def public_address(host: str, port: int) -> str | None:
 def is_public(address: str) -> bool:
     """Whether that address is of the internet: not loopback, private, link-local, reserved, nor a disguise of it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    disguised = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
-    if disguised is not None:
-        ip = disguised
-    return ip.is_global and not ip.is_multicast
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = _undisguised(ip)
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in INSIDE)
+
+
+def _undisguised(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IPv4 address that stands behind this one, where one does: mapped, translated (NAT64, SIIT) or tunnelled."""
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    if any(ip in network for network in DISGUISES):
+        return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip

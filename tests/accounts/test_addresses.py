@@ -22,6 +22,13 @@ INSIDE = [
     "http://0.0.0.0/v1",
     "http://localhost:11434/v1",
     "http://100.64.0.1/v1",
+    # Disguises of IPv4: compatible, translated by the network (NAT64, SIIT), tunnelled; and what came before fd00::.
+    "http://[::127.0.0.1]/v1",
+    "http://[64:ff9b::a9fe:a9fe]/latest/meta-data/",
+    "http://[::ffff:0:169.254.169.254]/",
+    "http://[64:ff9b:1::1]/v1",
+    "http://[2002:a9fe:a9fe::1]/",
+    "http://[fec0::1]/v1",
 ]
 NEVER = [
     "file:///etc/passwd",
@@ -52,6 +59,13 @@ def test_a_guest_cannot_point_inside(base_url):
 def test_the_owner_may_point_inside(base_url):
     """SEC-04: the owner may allow loopback and private addresses for any engine."""
     assert checked(base_url, owner=True) == base_url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "base_url", ["http://8.8.8.8/v1", "http://[64:ff9b::808:808]/v1", "http://[2606:4700::1111]/v1"]
+)
+def test_a_guest_may_point_at_the_internet_also_where_the_network_translates(base_url):
+    assert checked(base_url, owner=False) == base_url
 
 
 @pytest.mark.parametrize("base_url", NEVER)
