@@ -23,6 +23,10 @@ class Speaks(StrEnum):
     COMPATIBLE = "compatible"  # OpenAI, and any server with its interface: Gemini, Ollama, llama.cpp, …
 
 
+# Characters of a message that are looked at; looking through millions would hold up everybody's streams.
+LONGEST = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer that is no answer. `headers` by lower-case names; `model` is the one that was asked.
@@ -145,7 +149,7 @@ def tell(answer: Answer) -> Told:
         _status(answer.status, body, code, kind),
         kind,
         code,
-        message if isinstance(message, str) else "",
+        message[:LONGEST] if isinstance(message, str) else "",
         isinstance(body, Mapping),
     )
 

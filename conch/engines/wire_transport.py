@@ -4,6 +4,8 @@ import asyncio
 import ipaddress
 import socket
 import ssl
+import zlib
+from contextlib import suppress
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -11,13 +13,14 @@ from typing import Any
 import httpx2
 
 from conch.engines.wire import CONNECT_SECONDS, SILENCE_SECONDS
-from conch.engines.wire_frames import LONGEST_EVENT
 from conch.engines.wire_network import Network
 
 # Prefixes behind which the last four bytes are an IPv4 address (RFC 4291, 2765, 6052).
 DISGUISES = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 # Of a network of one's own, though not every Python says so: translation within it, and what came before fc00::/7.
 INSIDE = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "fec0::/10")))
+# Bytes of a refusal, as it came and unpacked: it is an object with a sentence, and is looked through for what it means.
+LONGEST_REFUSAL = 64 * 1024
 TIMES = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS, write=30.0, pool=CONNECT_SECONDS)
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
 
@@ -52,7 +55,7 @@ class Transport(httpx2.AsyncHTTPTransport):
 
 
 class Bounded(httpx2.AsyncBaseTransport):
-    """Reads a refusal's body here, up to a bound: the SDKs read it whole, however long it is."""
+    """Reads a refusal's body here, up to a bound: the SDKs read it whole, however long it is, and however packed."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -66,18 +69,30 @@ class Bounded(httpx2.AsyncBaseTransport):
         try:
             async for chunk in response.stream:  # type: ignore[union-attr]
                 whole += chunk
-                if len(whole) > LONGEST_EVENT:
+                if len(whole) > LONGEST_REFUSAL:
                     break
         finally:
             await response.aclose()
-        headers = [pair for pair in response.headers.raw if pair[0].lower() != b"content-length"]
-        return httpx2.Response(
-            response.status_code, headers=headers, content=bytes(whole), extensions=response.extensions
-        )
+        packed = response.headers.get("content-encoding", "")
+        headers = [pair for pair in response.headers.raw if pair[0].lower() not in _OF_THE_WHOLE]
+        content = _unpacked(bytes(whole[:LONGEST_REFUSAL]), packed)
+        return httpx2.Response(response.status_code, headers=headers, content=content, extensions=response.extensions)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
+
+
+_OF_THE_WHOLE = {b"content-length", b"content-encoding"}
+
+
+def _unpacked(body: bytes, packed: str) -> bytes:
+    """The body of one who packs it without having been asked to, as much of it as a refusal may have."""
+    if packed.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+        return body
+    with suppress(zlib.error):
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, LONGEST_REFUSAL)
+    return b""
 
 
 class PublicOnly(httpx2.AsyncBaseTransport):
