@@ -14,8 +14,9 @@ from typing import Any
 # A sign-in link's path, keys by their usual beginnings, our own tokens, and what follows a word that names a secret.
 SECRETS = (
     re.compile(r"(/signin/)[\w-]{16,}"),
-    re.compile(r"\b((?:sk|conch)[-_])[\w-]{8,}"),
-    re.compile(r"(?i)(\bbearer\s+)[^\s\"',;]{6,}"),
+    re.compile(r"\b((?:sk|conch|gh[a-z]|github_pat|xox[a-z])[-_]|AIza|ya29\.)[\w-]{8,}"),
+    re.compile(r"(?i)(\b(?:bearer|authorization[\"']?\s*[:=]\s*[\"']?(?:basic|token|apikey))\s+)[^\s\"',;]{6,}"),
+    re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)"),
     re.compile(
         r"(?i)((?:api[_-]?key|authorization|password|secret|access_token|refresh_token|id_token)[\"']?\s*[:=]\s*[\"']?)"
         r"(?!bearer\b)[^\s\"',;}]{6,}"

@@ -17,6 +17,11 @@ from conch.log import Scrubbed, scrubbed
         ('{"api_key": "abcdefgh", "model": "m"}', '{"api_key": "…", "model": "m"}'),
         ("x-api-key=abcdefghijk&model=m", "x-api-key=…"),
         ("id eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.c2ln", "id eyJ…"),
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic …"),
+        ("{'authorization': 'token ghp_0123456789abcdef'}", "{'authorization': 'token ghp_…'}"),
+        ("403 for AIzaSyA-0123456789abcdef", "403 for AIza…"),
+        ("no route to postgres://conch:hunter2@db.example/conch", "no route to postgres://conch:…@db.example/conch"),
+        ("from http://127.0.0.1:8765/c/1 to a@b.example", "from http://127.0.0.1:8765/c/1 to a@b.example"),
         ("turn 12 of openai: task-skills at /signin", "turn 12 of openai: task-skills at /signin"),
     ],
 )
