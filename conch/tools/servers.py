@@ -22,6 +22,7 @@ from conch.tools.trouble import ToolTrouble
 
 MOST = 30  # servers of one person
 SLUG = 24  # characters
+TAKEN = ("connect",)  # of Settings' own addresses
 
 Kind = ToolServer.Kind
 
@@ -159,7 +160,7 @@ def _keep(person: Person, facts: dict[str, Any], found: Listing, now: datetime) 
     known = mine.filter(kind=facts["kind"], command=facts["command"], url=facts["url"]).first()
     facts |= {"tools": list(found.tools), "left_out": found.left_out, "tried_at": now, **reread.read(now)}
     if known is None:
-        slug = _free_slug(facts["name"], set(mine.values_list("slug", flat=True)))
+        slug = _free_slug(facts["name"], {*mine.values_list("slug", flat=True), *TAKEN})
         return ToolServer.objects.create(person=person, slug=slug, created_at=now, **facts)
     if known.removed_at is None:
         raise CantConnect(f"This server is connected already, as {known.name}.")

@@ -238,6 +238,15 @@ def test_a_server_that_is_back_is_said_to_be_by_the_next_check(signed_in):
     assert "Unreachable" not in said(response)
 
 
+def test_a_server_that_is_called_like_an_address_of_settings_has_pages_all_the_same(signed_in, tmp_path):
+    told = HERE | {"NOTES_FILE": str(tmp_path / "notes")}
+    given = {"name": "Connect", "command": " ".join(program("notes")), "secrets": lines(told)}
+
+    response = signed_in.post("/settings/tools/connect/program", given, follow=True)
+
+    assert response.redirect_chain == [("/settings/tools/connect-2", 302)]
+
+
 def test_it_is_renamed_and_keeps_its_slug(signed_in):
     server = server_of(signed_in.person, "Notes", url="https://notes.example/mcp")
 
