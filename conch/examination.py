@@ -151,7 +151,7 @@ async def _of_server(server: ToolServer) -> Finding:
         found = await listing_of(launch_of(server))
     except ToolTrouble as trouble:
         kind = Kind.WRONG if trouble.code == "sealed" else Kind.NOTE
-        return Finding(kind, f"{who} can't be used: {why(trouble.as_kept())}", "Settings, Tools.")
+        return Finding(kind, f"{who} can't be used: {why(trouble.as_kept(), beside_it=True)}", "Settings, Tools.")
     return Finding(Kind.WELL, f"{who} answers, with {len(found.tools)} tools.")
 
 

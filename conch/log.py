@@ -11,9 +11,11 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-# A sign-in link's path, keys by their usual beginnings, our own tokens, and what follows a word that names a secret.
+# A sign-in link's path, what leads back from a server's sign-in, keys by their usual beginnings, our own tokens, and
+# what follows a word that names a secret.
 SECRETS = (
     re.compile(r"(/signin/)[\w-]{16,}"),
+    re.compile(r"([?&](?:code|state)=)[^&\s\"']{6,}"),
     re.compile(r"\b((?:sk|conch|gh[a-z]|github_pat|xox[a-z])[-_]|AIza|ya29\.)[\w-]{8,}"),
     re.compile(r"(?i)(\b(?:bearer|authorization[\"']?\s*[:=]\s*[\"']?(?:basic|token|apikey))\s+)[^\s\"',;]{6,}"),
     re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)"),

@@ -27,12 +27,13 @@ from conch.models import (
     ToolServer,
     Turn,
 )
+from conch.tools import signing_in
 from conch.turns import doors
 from settings_ui import devices
 from settings_ui.forms import DeleteForm
 from settings_ui.viewing import HttpRequest, page, visit
 
-SECRET = ("sealed_key", "key_fingerprint", "sealed_environment", "sealed_headers")
+SECRET = ("sealed_key", "key_fingerprint", "sealed_environment", "sealed_headers", "sealed_sign_in")
 PIECE = 200
 
 
@@ -106,6 +107,7 @@ def delete(request: HttpRequest) -> HttpResponse:
         return page(request, "delete.html", context, current="/settings/you", status=status)
     stop_all(here.person)
     devices.end_others(here.person, request.session.session_key, here.viewer.now)
+    async_to_sync(signing_in.sign_out_everywhere)(here.person, here.viewer.now)
     logout(request)
     here.person.delete()
     messages.success(request, "Everything of yours is deleted.")

@@ -10,6 +10,7 @@ from conch.accounts.addresses import is_inside
 from conch.tools import servers
 from conch.tools.listing import plain
 from conch.tools.servers import Kind, Wish
+from conch.tools.signing_in import Client
 from settings_ui.forms import ConchForm
 
 LINES = 50
@@ -98,6 +99,37 @@ class SecretsForm(ConchForm):
     def clean_secrets(self) -> dict[str, str]:
         """Names with their values."""
         return read_lines(str(self.cleaned_data["secrets"]), self.kind)
+
+
+class ClientForm(ConchForm):
+    """What the person was given where they registered Conch by hand."""
+
+    client_id = forms.CharField(
+        label="Client ID",
+        max_length=500,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "dir": "ltr"}),
+        error_messages={"required": "Write the client ID that you were given."},
+    )
+    secret = forms.CharField(
+        label="Client secret",
+        required=False,
+        max_length=2000,
+        help_text="If you were given one. Kept sealed, and never shown again.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off", "dir": "ltr"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Both can be sent as they are."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        for name in ("client_id", "secret"):
+            value = str(cleaned.get(name) or "")
+            if not value.isascii() or not value.isprintable():
+                self.add_error(name, "It has characters that can’t be sent.")
+        return cleaned
+
+    def client(self) -> Client:
+        """What the person wrote."""
+        return Client(self.cleaned_data["client_id"], self.cleaned_data["secret"])
 
 
 class ProgramForm(NameForm):

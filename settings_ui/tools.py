@@ -1,4 +1,4 @@
-"""Tool servers: connect, look at what they offer, say which of it may run, check, rename, remove."""
+"""Tool servers: look at what they offer, say which of it may run, check, rename, remove."""
 
 import shlex
 from collections.abc import Iterable
@@ -8,25 +8,23 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from conch.copy import tools as copy
 from conch.models import Agent, Conversation, Person, ToolServer
-from conch.tools import servers
+from conch.tools import servers, signing_in
 from conch.tools.launches import names_told
 from conch.tools.listing import plain
 from conch.tools.offers import ALWAYS, ASK, MOST_OFFERED, NEVER, permission_now, permissions_of
 from conch.tools.servers import Kind
-from conch.tools.trouble import ToolTrouble
-from settings_ui.tool_forms import AddressForm, NameForm, ProgramForm, SecretsForm
+from settings_ui.tool_forms import NameForm, SecretsForm
 from settings_ui.viewing import HttpRequest, Visit, page, visit
 
 PAGE = "/settings/tools"
 TOOLS_A_PAGE = 100
-FORMS: dict[str, type[ProgramForm | AddressForm]] = {"program": ProgramForm, "address": AddressForm}
 PERMISSIONS = ((ASK, "Ask"), (ALWAYS, "Always"), (NEVER, "Never"))
 
 
@@ -47,7 +45,9 @@ def row(server: ToolServer, said: dict[str, Any], here: Visit) -> dict[str, Any]
         "server": server,
         "where": where(server),
         "offers": copy.offers(len(held), always=held.count(ALWAYS), never=held.count(NEVER)),
-        "trouble": copy.why(server.trouble),
+        "trouble": copy.why(server.trouble, beside_it=True),
+        "tag": copy.tag(server.trouble),
+        "asks_to_sign_in": copy.asks_to_sign_in(server.trouble),
         "listed": copy.listed(server.listed_at, here.viewer),
     }
 
@@ -55,36 +55,6 @@ def row(server: ToolServer, said: dict[str, Any], here: Visit) -> dict[str, Any]
 def where(server: ToolServer) -> str:
     """Its command, or its address."""
     return shlex.join(server.command) if server.kind == Kind.STDIO else server.url
-
-
-@sensitive_post_parameters("secrets")
-@require_http_methods(["GET", "HEAD", "POST"])
-def connect(request: HttpRequest, how: str) -> HttpResponse:
-    """Connect a server. A program is the owner's alone to connect."""
-    here = visit(request)
-    if how not in FORMS or (how == "program" and not here.person.is_owner):
-        raise Http404
-    form = FORMS[how](request.POST or None, owner=here.person.is_owner)
-    if request.method != "POST" or not form.is_valid():
-        return show_form(request, how, form)
-    try:
-        server = async_to_sync(servers.connect)(here.person, form.wish(), here.viewer.now)
-    except servers.CantConnect as error:
-        if error.about in form.fields:
-            form.add_error(error.about, str(error))
-            return show_form(request, how, form)
-        return show_form(request, how, form, str(error))
-    except ToolTrouble as trouble:
-        return show_form(request, how, form, f"{copy.why(trouble.as_kept())} Nothing was connected.")
-    messages.success(request, copy.connected(server.name, len(server.tools)))
-    return redirect("settings-tool-server", slug=server.slug)
-
-
-def show_form(request: HttpRequest, how: str, form: ProgramForm | AddressForm, trouble: str = "") -> HttpResponse:
-    """The form, with what went wrong; what was typed into the box of secrets is asked for again."""
-    again = bool(trouble or form.errors) and bool(request.POST.get("secrets", "").strip())
-    context = {"how": how, "form": form, "trouble": trouble, "again": again}
-    return page(request, "tools_connect.html", context, current=PAGE, status=422 if trouble or form.errors else 200)
 
 
 @require_safe
@@ -109,6 +79,7 @@ def show(
     shown = pages.get_page(request.GET.get("page"))
     context = row(server, said, here) | {
         "told": names_told(server),
+        "signed_in_at": signing_in.host_of(server),
         "tools": [tool_row(tool, said.get(tool["name"])) for tool in shown],
         "pages": shown,
         "permissions": PERMISSIONS,
@@ -179,7 +150,7 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
     async_to_sync(servers.check)(server, here.viewer.now)
     server.refresh_from_db()
     if server.trouble:
-        messages.error(request, f"{server.name} can’t be used now. {copy.why(server.trouble)}")
+        messages.error(request, f"{server.name} can’t be used now. {copy.why(server.trouble, beside_it=True)}")
     else:
         messages.success(request, copy.checked(server.name, len(server.tools)))
     return back(server)
@@ -201,12 +172,17 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
 @sensitive_post_parameters("secrets")
 @require_POST
 def tell(request: HttpRequest, slug: str) -> HttpResponse:
-    """Another environment or other headers, in place of what it was told; then it is asked whether that works."""
+    """Another environment or other headers, in place of what it was told; then it is asked whether that works.
+
+    A header that says who asks takes the place of a sign-in too.
+    """
     here = visit(request)
     server = own(here.person, slug)
     form = SecretsForm(request.POST, kind=Kind(server.kind))
     if not form.is_valid():
         return show(request, here, server, status=422, secrets_form=form)
+    if any(name.lower() == "authorization" for name in form.cleaned_data["secrets"]):
+        async_to_sync(signing_in.sign_out)(server, here.viewer.now)
     servers.tell(server, form.cleaned_data["secrets"])
     return check(request, slug)
 
@@ -217,6 +193,7 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
     here = visit(request)
     server = own(here.person, slug)
     if request.method == "POST":
+        async_to_sync(signing_in.sign_out)(server, here.viewer.now)
         servers.remove(server, here.viewer.now)
         messages.success(request, f"{server.name} is removed.")
         return redirect("settings-tools")

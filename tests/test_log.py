@@ -16,6 +16,7 @@ from conch.log import Scrubbed, scrubbed
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer …"),
         ('{"api_key": "abcdefgh", "model": "m"}', '{"api_key": "…", "model": "m"}'),
         ("x-api-key=abcdefghijk&model=m", "x-api-key=…"),
+        ("GET /signed-in?state=0123456789&code=abcdef&iss=x", "GET /signed-in?state=…&code=…&iss=x"),
         ("id eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImEifQ.c2ln", "id eyJ…"),
         ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic …"),
         ("{'authorization': 'token ghp_0123456789abcdef'}", "{'authorization': 'token ghp_…'}"),

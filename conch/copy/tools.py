@@ -13,6 +13,23 @@ CHANGED_MEANWHILE = (
     "Look at it, then choose again."
 )
 
+# What is wrong with what a server's sign-in says of itself, or sends.
+_ODD = {
+    "client": "it wants Conch to show who it is in a way that it can’t",
+    "issuer": "it says that it is another one than the server names",
+    "metadata": "what it says of itself can’t be used",
+    "pkce": "it doesn’t protect what it sends back (PKCE)",
+    "resource": "the server says that it is another one than at this address",
+    "tokens": "what it gives out can’t be used",
+}
+# Where signing in helps: what a server's page says beside its name, and what is to be done.
+_TAGS = {"sign_in": "Not signed in", "sign_in_over": "Signed out", "sign_in_scope": "Sign in again"}
+_DO_SO = {
+    "sign_in": " Do so under Settings, Tools.",
+    "sign_in_over": " Sign in again under Settings, Tools.",
+    "sign_in_scope": " Sign in again under Settings, Tools.",
+}
+
 _WHY: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "busy": lambda _: "Too many servers are busy right now. Try again in a while.",
     "changed": lambda _: "The tool isn’t any more what it was when this was asked.",
@@ -31,6 +48,22 @@ _WHY: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "Its secrets were sealed under another CONCH_SECRET_KEY. "
         "Put that one into CONCH_OLD_SECRET_KEYS, or connect the server again."
     ),
+    "no_sign_in": lambda _: "It doesn’t say where to sign in.",
+    "sign_in": lambda _: "It wants you to sign in.",
+    "sign_in_address": lambda trouble: (
+        f"Its sign-in leads to {trouble['address']}, where Conch doesn’t go: it goes by https, and no further inside "
+        "a network than the server’s own address."
+    ),
+    "sign_in_insecure": lambda _: (
+        "To sign in, open Conch by https, or in a browser on the computer that it runs on, at 127.0.0.1."
+    ),
+    "sign_in_late": lambda trouble: f"Its sign-in has run out, and can’t be renewed now: {_late(trouble)}.",
+    "sign_in_odd": lambda trouble: f"Its sign-in isn’t to be trusted: {_ODD[trouble['what']]}.",
+    "sign_in_over": lambda _: "You are signed out of it.",
+    "sign_in_refused": lambda trouble: _with_words("Its sign-in said no", trouble),
+    "sign_in_scope": lambda _: "It asks for more than you allowed when you signed in.",
+    "sign_in_stranger": lambda trouble: _with_words("Its sign-in doesn’t take Conch in by itself", trouble),
+    "sign_in_unreachable": lambda trouble: f"Its sign-in at {trouble['host']} can’t be reached.",
     "signed_out": lambda trouble: (
         f"It doesn’t accept who asks ({trouble['status']}). Give it the header that it needs."
     ),
@@ -42,9 +75,24 @@ _WHY: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def why(trouble: Mapping[str, Any]) -> str:
-    """Why a server can't be used, in a sentence or two; nothing where nothing is wrong."""
-    return _WHY[trouble["code"]](trouble) if trouble else ""
+def why(trouble: Mapping[str, Any], *, beside_it: bool = False) -> str:
+    """Why a server can't be used, in a sentence or two; nothing where nothing is wrong.
+
+    `beside_it`: what can be done about it stands beside it on the page.
+    """
+    if not trouble:
+        return ""
+    return _WHY[trouble["code"]](trouble) + ("" if beside_it else _DO_SO.get(trouble["code"], ""))
+
+
+def tag(trouble: Mapping[str, Any]) -> str:
+    """The same in a word or two; nothing where nothing is wrong."""
+    return _TAGS.get(trouble["code"], "Unreachable") if trouble else ""
+
+
+def asks_to_sign_in(trouble: Mapping[str, Any]) -> bool:
+    """Whether signing in is what there is to do."""
+    return bool(trouble) and trouble["code"] in _TAGS
 
 
 def call_failed(trouble: Mapping[str, Any], *, sent: bool) -> str:
@@ -76,6 +124,21 @@ def connected(name: str, tools: int) -> str:
     """After connecting."""
     asks = " Each asks before it runs." if tools > 1 else " It asks before it runs." if tools else ""
     return f"{name} is connected, with {_count(tools)}.{asks}"
+
+
+def signed_in(name: str, tools: int) -> str:
+    """After a sign-in."""
+    return f"You are signed in to {name}, which has {_count(tools)}."
+
+
+def signed_out(name: str) -> str:
+    """After signing out."""
+    return f"You are signed out of {name}. Its tools stay listed, and can’t run until you sign in again."
+
+
+def added(name: str) -> str:
+    """After connecting one that is to be signed in to."""
+    return f"{name} is added. It wants you to sign in."
 
 
 def checked(name: str, tools: int) -> str:
@@ -116,6 +179,14 @@ def linked(title: str, address: str) -> str:
 def cut(more: int) -> str:
     """At the end of an outcome that was too long."""
     return f"\n\n[Cut here: {more:,} characters more.]"
+
+
+def _late(trouble: Mapping[str, Any]) -> str:
+    if "seconds" in trouble:
+        return f"no answer within {trouble['seconds']} seconds"
+    if "status" in trouble:
+        return f"{trouble['host']} answers with an error ({trouble['status']})"
+    return f"{trouble['host']} can’t be reached"
 
 
 def _with_words(what: str, trouble: Mapping[str, Any]) -> str:

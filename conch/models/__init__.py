@@ -5,7 +5,7 @@ from conch.models.chat import Attachment, Attempt, Conversation, Line, Picture, 
 from conch.models.ledger import Entry, MonthTotal, PriceOverride
 from conch.models.people import ApiToken, Person, Preferences, SigninFailure, SigninLink
 from conch.models.tasks import Agent, Routine, RoutineRun, Task
-from conch.models.tools import ToolPermission, ToolServer
+from conch.models.tools import ToolPermission, ToolServer, ToolSignIn
 
 __all__ = [
     "Ability",
@@ -31,6 +31,7 @@ __all__ = [
     "ToolCall",
     "ToolPermission",
     "ToolServer",
+    "ToolSignIn",
     "Turn",
     "TurnEvent",
     "Window",

@@ -28,6 +28,8 @@ class ToolServer(models.Model):
     # JSON objects, sealed: what goes into the program's environment, and the headers of every request.
     sealed_environment = models.TextField(blank=True, default="")
     sealed_headers = models.TextField(blank=True, default="")
+    # What is kept of a sign-in (conch/tools/grants.py), sealed: also once it has ended, then without its tokens.
+    sealed_sign_in = models.TextField(blank=True, default="")
     # As listed last: [{"name", "title", "description", "schema", "digest"}], in the server's order.
     tools = models.JSONField(default=list, blank=True)
     # How many more it lists than are kept.
@@ -50,6 +52,21 @@ class ToolServer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ToolSignIn(models.Model):
+    """A sign-in to a server that is under way: its person is at the server's own page, and comes back once, in time.
+
+    A server has one at most: who begins again takes back what was begun before.
+    """
+
+    server = models.OneToOneField(ToolServer, models.CASCADE, related_name="sign_in")
+    # Of the `state` that leads back to it, and of the browser's session in which it was begun.
+    digest = models.CharField(max_length=64, unique=True)
+    session = models.CharField(max_length=64)
+    # What is needed then, and the address that the person is sent to, sealed.
+    sealed = models.TextField()
+    expires_at = models.DateTimeField()
 
 
 class ToolPermission(models.Model):

@@ -22,6 +22,8 @@ from conch.tools.trouble import ToolTrouble
 LONGEST = 100_000  # characters of an outcome
 AT_LEAST = 1.0  # seconds; less is no time to call anything
 NOT_ITS_OWN = {"busy", "changed"}  # trouble that says nothing of the server
+# Trouble that stands whatever became of the calls beside the one that met it.
+STANDS = {"signed_out", "sign_in", "sign_in_over", "sign_in_scope"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ async def _told(launch: Launch, offered: Offered, arguments: Mapping[str, Any], 
     try:
         answer = await _answered(launch, offered, arguments, seconds)
     except ToolTrouble as trouble:
-        if not trouble.sent and trouble.code not in NOT_ITS_OWN:
+        if trouble.code in STANDS or not (trouble.sent or trouble.code in NOT_ITS_OWN):
             await step(keep_trouble, launch.server, trouble.as_kept(), timezone.now())
         raise
     if launch.troubled:

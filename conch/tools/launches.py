@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from conch.accounts import seal
 from conch.models import ToolPermission, ToolServer
+from conch.tools.grants import Grant, opened_facts, opened_grant
 from conch.tools.trouble import ToolTrouble
 
 
@@ -16,7 +17,7 @@ class Launch:
 
     `key` tells whether an open session is of this very server, as it is set up now. `public_only`: only addresses of
     the internet may be connected to. `troubled`: it couldn't be reached at the last try.
-    `server`: the row's id, 0 before it has one.
+    `server`: the row's id, 0 before it has one. `grant`: what is kept of a sign-in to it, maybe one that has ended.
     """
 
     key: str
@@ -27,6 +28,12 @@ class Launch:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     public_only: bool = True
     troubled: bool = False
+    grant: Grant | None = None
+
+    @property
+    def shows_own(self) -> bool:
+        """Whether the person gave it a header that says who asks: then no sign-in of ours is sent, or looked for."""
+        return any(name.lower() == "authorization" for name in self.secrets)
 
 
 def launch_of(server: ToolServer) -> Launch:
@@ -38,7 +45,8 @@ def launch_of(server: ToolServer) -> Launch:
     if stdio and not server.person.is_owner:
         raise ToolTrouble("owner_only")
     sealed = server.sealed_environment if stdio else server.sealed_headers
-    told = json.dumps([server.pk, server.kind, server.command, server.url, sealed])
+    grant = opened_grant(server.sealed_sign_in)
+    told = json.dumps([server.pk, server.kind, server.command, server.url, sealed, _name(grant)])
     return Launch(
         key=sha256(told.encode()).hexdigest(),
         server=server.pk or 0,
@@ -48,7 +56,13 @@ def launch_of(server: ToolServer) -> Launch:
         secrets=opened(sealed),
         public_only=not server.person.is_owner,
         troubled=bool(server.trouble),
+        grant=grant,
     )
+
+
+def _name(grant: Grant | None) -> str:
+    """Tells one sign-in from another, not its tokens: a session goes on when they are renewed."""
+    return grant.name if grant is not None and grant.signed_in else ""
 
 
 def launch_for_call(person_id: int, slug: str, tool: str) -> Launch:
@@ -77,8 +91,4 @@ def sealed(secrets: Mapping[str, str]) -> str:
 
 def opened(kept: str) -> dict[str, str]:
     """Names with their values again. Raises ToolTrouble."""
-    try:
-        found: dict[str, str] = json.loads(seal.unseal(kept)) if kept else {}
-    except seal.CantUnseal as error:
-        raise ToolTrouble("sealed") from error
-    return found
+    return opened_facts(kept)

@@ -13,16 +13,21 @@ from typing import Any
 
 import httpx2
 from mcp.client import Transport
+from mcp.client.auth import utils as official
 from mcp.client.streamable_http import streamable_http_client
 
 from conch.engines.wire_text import clean_json
 from conch.engines.wire_transport import LIMITS, PublicOnly, tls
 from conch.tools.launches import Launch
+from conch.tools.listing import plain
+from conch.tools.signed import Signed
 from conch.tools.trouble import ToolTrouble
 
 LARGEST = 8 * 1024 * 1024  # bytes of one answer
 MOST_EVENTS = 5000  # of one answer: notices of progress, and then what it is
 MOST_RESUMED = 20  # answers that broke off and were taken up again, in one session
+LONGEST_CHALLENGE = 2000  # characters of what a server that refuses asks for
+TOO_LITTLE = "insufficient_scope"
 TIMES = httpx2.Timeout(300.0, connect=10.0, write=30.0, pool=10.0)
 
 _ODD = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -36,7 +41,10 @@ def over_http(launch: Launch) -> Transport:
 @asynccontextmanager
 async def _connected(launch: Launch) -> AsyncIterator[Any]:
     made = httpx2.AsyncHTTPTransport(verify=tls(), trust_env=False, limits=LIMITS)
-    transport = Guarded(PublicOnly(made) if launch.public_only else made)
+    reached: httpx2.AsyncBaseTransport = PublicOnly(made) if launch.public_only else made
+    if launch.grant is not None and launch.grant.signed_in and not launch.shows_own:
+        reached = Signed(reached, launch, launch.grant)
+    transport = Guarded(reached, launch)
     client = httpx2.AsyncClient(
         transport=transport,
         timeout=TIMES,
@@ -52,8 +60,9 @@ async def _connected(launch: Launch) -> AsyncIterator[Any]:
 class Guarded(httpx2.AsyncBaseTransport):
     """What goes to a server and comes from it. An answer that is none ends the session, saying what it was."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, launch: Launch) -> None:
         self._inner = inner
+        self._launch = launch
         self._resumed = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -66,7 +75,7 @@ class Guarded(httpx2.AsyncBaseTransport):
             raise ToolTrouble("unreachable") from error
         if response.has_redirect_location or response.status_code in {401, 403} or response.status_code >= 500:
             await response.aclose()
-            raise _answered(response)
+            raise _answered(response, self._launch)
         headers = [
             (name, value)
             for name, value in response.headers.raw
@@ -85,11 +94,29 @@ class Guarded(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _answered(response: httpx2.Response) -> ToolTrouble:
+def _answered(response: httpx2.Response, launch: Launch) -> ToolTrouble:
     if response.has_redirect_location:
         return ToolTrouble("redirected")
-    code = "signed_out" if response.status_code in {401, 403} else "status"
-    return ToolTrouble(code, sent=response.status_code >= 500, status=response.status_code)
+    if response.status_code >= 500:
+        return ToolTrouble("status", sent=True, status=response.status_code)
+    trouble = _refused(response, launch)
+    asked_for = response.headers.get("WWW-Authenticate", "")[:LONGEST_CHALLENGE]
+    trouble.challenge = "".join(char for char in asked_for if char.isascii() and char.isprintable())
+    return trouble
+
+
+def _refused(response: httpx2.Response, launch: Launch) -> ToolTrouble:
+    """Who asks isn't accepted: a sign-in has ended, or isn't enough, or is wanted, or a header is."""
+    status = response.status_code
+    if not launch.shows_own:
+        if launch.grant is not None and status == 401:
+            return ToolTrouble("sign_in_over")
+        if launch.grant is not None and official.extract_field_from_www_auth(response, "error") == TOO_LITTLE:
+            scope = official.extract_scope_from_www_auth(response) or ""
+            return ToolTrouble("sign_in_scope", scope=plain(scope, LONGEST_CHALLENGE))
+        if status == 401 and official.extract_resource_metadata_from_www_auth(response):
+            return ToolTrouble("sign_in")
+    return ToolTrouble("signed_out", status=status)
 
 
 class _Cleaned(httpx2.AsyncByteStream):

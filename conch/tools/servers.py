@@ -14,8 +14,9 @@ from django.utils.text import slugify
 from conch import reread
 from conch.accounts import addresses
 from conch.db import look, step
-from conch.models import Agent, Conversation, Person, ToolPermission, ToolServer
-from conch.tools.launches import launch_of, sealed
+from conch.models import Agent, Conversation, Person, ToolPermission, ToolServer, ToolSignIn
+from conch.tools import signing_in
+from conch.tools.launches import Launch, launch_of, sealed
 from conch.tools.listing import Listing, listing_of
 from conch.tools.offers import ALWAYS, permission_now, permit
 from conch.tools.trouble import ToolTrouble
@@ -58,13 +59,21 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 async def connect(person: Person, wish: Wish, now: datetime) -> ToolServer:
-    """Connect a server: ask it for its tools and keep it. Raises CantConnect, ToolTrouble."""
+    """Connect a server: ask it for its tools and keep it. Raises CantConnect, ToolTrouble.
+
+    One that wants the person to sign in is kept as well, without tools, and its trouble says so.
+    """
     if wish.kind is Kind.STDIO and not person.is_owner:
         raise CantConnect("Only the owner of this machine may connect programs.")
     url = await _checked(person, wish.url) if wish.kind is Kind.HTTP else ""
     await look(_refuse_known, person, wish, url)
     facts = _facts(wish, url)
-    found = await listing_of(launch_of(ToolServer(person=person, **facts)))
+    try:
+        found = await _listed(launch_of(ToolServer(person=person, **facts)))
+    except ToolTrouble as trouble:
+        if trouble.code != "sign_in":
+            raise
+        found, facts = Listing(()), facts | {"trouble": trouble.as_kept()}
     return await step(_keep, person, facts, found, now)
 
 
@@ -74,12 +83,20 @@ async def check(server: ToolServer, now: datetime) -> bool:
     `server.person` must be loaded.
     """
     try:
-        found = await listing_of(launch_of(server))
+        found = await _listed(launch_of(server))
     except ToolTrouble as trouble:
         await step(keep_trouble, server.pk, trouble.as_kept(), now)
         return False
     await step(keep_listing, server.pk, found, now)
     return True
+
+
+async def _listed(launch: Launch) -> Listing:
+    """What it lists. Raises ToolTrouble, which says whether the person is to sign in."""
+    try:
+        return await listing_of(launch)
+    except ToolTrouble as trouble:
+        raise await signing_in.wanted(launch, trouble) from trouble
 
 
 def keep_trouble(server_id: int, trouble: dict[str, Any], now: datetime) -> None:
@@ -125,7 +142,9 @@ def remove(server: ToolServer, now: datetime) -> None:
             if server.slug in tools:
                 kept.objects.filter(pk=pk).update(tools=[slug for slug in tools if slug != server.slug])
     server.permissions.all().delete()
-    forgotten = {"sealed_environment": "", "sealed_headers": "", "tools": [], "trouble": {}, "left_out": 0}
+    ToolSignIn.objects.filter(server=server).delete()
+    secrets = dict.fromkeys(("sealed_environment", "sealed_headers", "sealed_sign_in"), "")
+    forgotten = secrets | {"tools": [], "trouble": {}, "left_out": 0}
     ToolServer.objects.filter(pk=server.pk).update(removed_at=now, **forgotten)
 
 
@@ -159,6 +178,8 @@ def _keep(person: Person, facts: dict[str, Any], found: Listing, now: datetime) 
     mine = ToolServer.objects.filter(person=person)
     known = mine.filter(kind=facts["kind"], command=facts["command"], url=facts["url"]).first()
     facts |= {"tools": list(found.tools), "left_out": found.left_out, "tried_at": now, **reread.read(now)}
+    if facts.get("trouble"):  # nothing was listed, and nothing will be before the person has signed in
+        facts |= {"listed_at": None, "list_pause_until": now + reread.LONGEST_PAUSE}
     if known is None:
         slug = _free_slug(facts["name"], {*mine.values_list("slug", flat=True), *TAKEN})
         return ToolServer.objects.create(person=person, slug=slug, created_at=now, **facts)

@@ -33,6 +33,7 @@ class Session:
     def __init__(self, launch: Launch) -> None:
         loop = asyncio.get_running_loop()
         self.calls = 0
+        self._asking = 0
         self.used_at = loop.time()
         self.listed = Listed()
         self._ready: asyncio.Future[Any] = loop.create_future()
@@ -64,6 +65,7 @@ class Session:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         self._begin_call()
+        self._asking += 1
         try:
             session = await self._opened(min(OPENING, seconds))
             async with asyncio.timeout_at(until):
@@ -76,6 +78,7 @@ class Session:
         except Exception as error:  # whatever the client raised becomes words
             raise await self._why(error) from error
         finally:
+            self._asking -= 1
             self._end_call(by_itself=by_itself)
 
     def end(self) -> None:
@@ -108,7 +111,7 @@ class Session:
             return trouble
         await asyncio.wait({self._task}, timeout=WHY)
         self.end()
-        return self._trouble or trouble
+        return (self._trouble or trouble).anew()
 
     async def _live(self, launch: Launch) -> None:
         try:
@@ -119,6 +122,8 @@ class Session:
                     await self._enough.wait()
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001  told to whoever waits for it
                 self._trouble = protocol.trouble_in(error)
+                # What one met says nothing of those beside it: their calls may have run.
+                self._trouble.sent = self._trouble.sent or self._asking > 1
         finally:
             self._enough.set()
             self.listed.close()

@@ -1,5 +1,6 @@
 """Every address of the product, and a person who has one of everything that an address can name."""
 
+from datetime import timedelta
 from types import SimpleNamespace
 
 from django.test import Client
@@ -26,17 +27,22 @@ from conch.models import (
     Task,
     ToolPermission,
     ToolServer,
+    ToolSignIn,
     Turn,
     TurnEvent,
     Window,
     WindowSample,
 )
+from conch.tools.grants import Grant, sealed_grant
 from conch.tools.launches import sealed
 from tests.conftest import make_account, make_attachment
 
 SECRET = "sk-proj-Adas0wnKey7f3e"
 MARK = "adas-own-words"
-OPEN = {"signin", "signin/<str:token>", "healthz", "readyz", "favicon.ico", "admin/login/", "admin/(?P<url>.*)$"}
+OPEN = {"signin", "signin/<str:token>", "healthz", "readyz", "favicon.ico", "admin/login/", "admin/(?P<url>.*)$"} | {
+    "settings/tools/connect/client.json"  # who Conch is, for authorization servers
+}
+LASTS = timedelta(minutes=10)
 METHODS = ("get", "post", "patch", "delete")
 
 
@@ -79,18 +85,7 @@ def one_of_everything(person):
     )
     MonthTotal.objects.create(person=person, month="2026-10", unpriced=1)
     agent = Agent.objects.create(person=person, name=MARK, created_at=now)
-    told = sealed({"Authorization": SECRET})
-    notes = ToolServer.objects.create(
-        person=person,
-        slug="adas",
-        name=MARK,
-        kind="http",
-        url="http://127.0.0.1:1/mcp",
-        sealed_headers=told,
-        tools=[{"name": "read", "title": MARK, "description": MARK, "schema": {"type": "object"}, "digest": "d"}],
-        created_at=now,
-    )
-    ToolPermission.objects.create(server=notes, tool="read", permission="always", digest="d")
+    _tool_server(person, now)
     task = Task.objects.create(person=person, conversation=chat, turn=turns[0], created_at=now)
     routine = Routine.objects.create(
         person=person, name=MARK, text=MARK, cron="0 9 * * *", active=False, created_at=now
@@ -110,6 +105,33 @@ def one_of_everything(person):
             "routine_id": routine.pk,
             "token_id": token.pk,
         },
+    )
+
+
+def signed_in_with(token):
+    """A sign-in to a tool server, as it is kept."""
+    place = {"issuer": "http://127.0.0.1:1", "token_endpoint": "http://127.0.0.1:1/token"}
+    client = {"client_id": MARK, "client_secret": token}
+    return sealed_grant(Grant("g", place, client, "http://127.0.0.1:1/mcp", access_token=token, refresh_token=token))
+
+
+def _tool_server(person, now):
+    """A server with its headers and a sign-in, one of its tools allowed, and another sign-in under way."""
+    told = sealed({"Authorization": SECRET})
+    notes = ToolServer.objects.create(
+        person=person,
+        slug="adas",
+        name=MARK,
+        kind="http",
+        url="http://127.0.0.1:1/mcp",
+        sealed_headers=told,
+        sealed_sign_in=signed_in_with(SECRET),
+        tools=[{"name": "read", "title": MARK, "description": MARK, "schema": {"type": "object"}, "digest": "d"}],
+        created_at=now,
+    )
+    ToolPermission.objects.create(server=notes, tool="read", permission="always", digest="d")
+    ToolSignIn.objects.create(
+        server=notes, digest="d", session="s", sealed=seal(f'{{"address": "{MARK}"}}'), expires_at=now + LASTS
     )
 
 
@@ -150,7 +172,7 @@ def rows_of(person):
         "turn__conversation__person": (Attempt, TurnEvent),
         "account__person": (Window, WindowSample, Refusal),
         "routine__person": (RoutineRun,),
-        "server__person": (ToolPermission,),
+        "server__person": (ToolPermission, ToolSignIn),
     }
     found = {"account": list(person.accounts.order_by("pk").values())}
     for path, models in whose.items():
