@@ -24,6 +24,8 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from conch.chat import formulas
+
 # Longer code than this is shown without colours: colouring it would hold up the page.
 MOST_COLOURED = 60_000
 
@@ -141,8 +143,8 @@ def _closed(text: str) -> str:
 def _clean(html: str) -> str:
     return nh3.clean(
         html,
-        tags=TAGS,
-        attributes=ATTRIBUTES,
+        tags=TAGS | formulas.TAGS,
+        attributes=ATTRIBUTES | formulas.ATTRIBUTES,
         attribute_filter=_kept,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
@@ -152,6 +154,8 @@ def _clean(html: str) -> str:
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
     """An answer has no links into Conch itself."""
+    if tag in formulas.TAGS:
+        return formulas.kept(attribute, value)
     if tag == "a" and attribute == "href" and not value.lower().startswith(("http:", "https:", "mailto:")):
         return None
     return value
@@ -192,6 +196,14 @@ class _Renderer(RendererHTML):
 
     def table_close(self, _tokens: Sequence[Token], _idx: int, _options: Any, _env: Env) -> str:
         return "</table></div>"
+
+    def formula(self, tokens: Sequence[Token], idx: int, _options: Any, _env: Env) -> str:
+        return formulas.shown(tokens[idx].content, tokens[idx].markup)
+
+    def formula_block(self, tokens: Sequence[Token], idx: int, _options: Any, _env: Env) -> str:
+        token = tokens[idx]
+        drawn = formulas.shown(token.content, token.markup, closed=token.meta["closed"])
+        return f'<div class="formula" tabindex="0" role="group" aria-label="Formula">{drawn}</div>\n'
 
     def image(self, tokens: Sequence[Token], idx: int, _options: Any, _env: Env) -> str:
         """A picture is a link to it, never fetched: its address could carry the chat away (SEC-02)."""
@@ -249,6 +261,7 @@ def _parser() -> MarkdownIt:
     # Without a scheme "orders.py" would be a link to Paraguay.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
     parser.core.ruler.push("conch", _shaped)
+    formulas.add_to(parser)
     return parser
 
 
@@ -257,6 +270,7 @@ def _splitter() -> MarkdownIt:
     """The same blocks, without what is within them: where one ends needs no more, and takes a third of the time."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    formulas.add_to(parser, inline=False)
     return parser
 
 
