@@ -28,7 +28,7 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """One call; `said` is all of it in short."""
+    """One call; `said` is all of it in short. One that asks is unfolded by the page, so its id is another's."""
 
     id: str
     said: str
@@ -43,12 +43,13 @@ def shown_calls(rows: Iterable[ToolCall], label: str) -> tuple[ShownCall, ...]:
 
 
 def _shown(row: ToolCall, label: str) -> ShownCall:
+    asking = asks(row, label) if row.state == ToolCall.State.ASKED else None
     return ShownCall(
-        id=f"call-{row.pk}",
+        id=f"asking-{row.pk}" if asking else f"call-{row.pk}",
         said=copy.in_short(row.title, row.state, seconds_of(row)),
         arguments=_data(json.dumps(row.arguments, ensure_ascii=False, indent=1)),
         outcome=_data(row.outcome),
-        asks=asks(row, label) if row.state == ToolCall.State.ASKED else None,
+        asks=asking,
     )
 
 

@@ -113,6 +113,29 @@ def test_a_message_sent_while_another_is_answered_goes_next_or_now(browser, addr
         assert page.said == []
 
 
+def test_what_came_of_a_press_is_shown_though_the_end_of_the_answer_took_its_button_away(browser, address, world):
+    """A press whose answer is slow: by then its own form has left the page."""
+    account = world.account("codex")
+    account.key.replies("Slowly. " * 400, pieces=400, delay=0.05).replies("The second answer.").replies("The third.")
+    late = []
+    with shown(browser, address, world.person) as page:
+        page.route("**/send-now", lambda route: late.append((route, route.fetch())), times=1)
+        say(page, "First")
+        expect(answer(page)).to_contain_text("Slowly.")
+        say(page, "Second")
+        page.get_by_role("button", name="Send now instead").click()
+        expect(answer(page)).to_contain_text("The second answer.")
+        ((route, response),) = late
+        with page.expect_response("**/now?*"):
+            route.fulfill(response=response)
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn").first).to_contain_text("You stopped this answer.")
+        expect(answer(page)).to_contain_text("The second answer.")
+        say(page, "And more")
+        expect(answer(page)).to_contain_text("The third.")
+        assert page.said == []
+
+
 def test_a_queued_message_goes_by_itself_when_the_one_before_has_its_answer(browser, address, world):
     """R35: once, in order, on the page that is open."""
     account = world.account("codex")

@@ -47,6 +47,8 @@ def test_a_call_is_allowed_by_keyboard_and_folded_with_what_it_gave(browser, add
 
         expect(answer(page).locator("strong")).to_have_text("moves")
         expect(asks(page)).to_have_count(0)
+        expect(page.get_by_role("button", name="Try again", exact=True)).to_be_visible()
+        expect(page.locator(".htmx-settling")).to_have_count(0)
         fold = page.locator("details.call")
         expect(fold.locator("summary")).to_have_text(re.compile(r"look up in Ledger: done in \d+\.\d\ss"))
         fold.locator("summary").focus()
@@ -55,6 +57,26 @@ def test_a_call_is_allowed_by_keyboard_and_folded_with_what_it_gave(browser, add
         expect(fold.get_by_role("group", name="Outcome")).to_have_text("All that is known of tides.")
         assert ledger.ran == ["look_up tides"]
         assert violations(page) == "[]"
+        assert page.said == []
+
+
+def test_what_is_unfolded_while_the_answer_is_written_stays_so_when_it_ends(browser, address, world, ledger):
+    key = world.account("codex").key
+    key.replies("Let me look.", calls=[call("look_up", "tides")])
+    key.replies("The moon moves them.", pieces=2, hold_after=1)
+    chat = a_chat(world.person, tools=["ledger"])
+    with shown(browser, address, world.person, f"/c/{chat.pk}") as page:
+        say(page, "What moves the tides?")
+        page.get_by_role("button", name="Allow once").click()
+        expect(answer(page)).to_contain_text("The moon")
+        page.locator("details.call summary").click()
+        outcome = page.locator("details.call").get_by_role("group", name="Outcome")
+        expect(outcome).to_be_visible()
+
+        key.release()
+
+        expect(page.get_by_role("button", name="Try again", exact=True)).to_be_visible()
+        expect(outcome).to_be_visible()
         assert page.said == []
 
 

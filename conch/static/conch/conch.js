@@ -117,10 +117,13 @@
     edit.remove();
     box?.focus();
   };
+  const unfolded = new Set(); // what somebody unfolded stays so when its turn is drawn anew
+  addEventListener("toggle", ({ target }) => unfolded[target.open ? "add" : "delete"](target.id), true);
   addEventListener("input", (event) => { if (editing(event)) store(drafted(editing(event)), event.target.value); });
   addEventListener("htmx:load", (event) => {
     const came = event.detail.elt;
     if (came.matches?.(".editing") && stored(drafted(came))) $("textarea", came).value = stored(drafted(came));
+    $$("details[id]", came).forEach((one) => { one.open ||= unfolded.has(one.id); });
     // A turn that a look and a stream have both brought is there once: the later of them.
     if (came.matches?.(".turn")) $$(`[id="${came.id}"]`).forEach((twin) => { if (twin !== came) twin.remove(); });
   });
@@ -150,10 +153,11 @@
 
   // What the server says no to is read beside the box; what was typed stays in it.
   addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr, requestConfig } = event.detail;
-    const asked = requestConfig?.elt;
-    // A look that another answer has overtaken meanwhile knows less than the page.
-    if (asked?.id === "watch" && !asked.isConnected) event.detail.shouldSwap = false;
+    const { xhr, requestConfig: { elt: asked } = {} } = event.detail;
+    // Whoever asked has left the page: a look then knows less than the page does; what a press did is looked for.
+    const gone = scroller && asked?.isConnected === false;
+    if (gone) event.detail.shouldSwap = false;
+    if (gone && asked.id !== "watch") look();
     if (!problem || !xhr || xhr.status < 400) return;
     const said = xhr.status < 500 && xhr.status !== 404;
     event.detail.shouldSwap = said;
@@ -161,9 +165,8 @@
     event.detail.swapOverride = "innerHTML";
     if (!said) problem.textContent = "That didn’t work on Conch’s side. What you typed is still here.";
   });
-  addEventListener("htmx:sendError", (event) => {
-    const asked = problem && event.detail.elt?.id !== "watch";
-    if (asked) problem.textContent = "Conch can’t be reached. What you typed is still here.";
+  addEventListener("htmx:sendError", ({ detail: { elt } }) => {
+    if (problem && elt?.id !== "watch") problem.textContent = "Conch can’t be reached. What you typed is still here.";
   });
 
   // Follow the answer only for somebody who is within 80 px of its end.
@@ -172,8 +175,7 @@
   const toEnd = () => { follow = true; if (scroller) scroller.scrollTop = scroller.scrollHeight; };
   if (scroller) {
     scroller.addEventListener("scroll", () => {
-      follow = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
-      down.hidden = follow;
+      down.hidden = follow = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
     }, { passive: true });
     new ResizeObserver(() => { if (follow) toEnd(); }).observe($("#log"));
     down.addEventListener("click", () => { toEnd(); box?.focus(); });
