@@ -12,7 +12,8 @@ from conch.db import look, step
 from conch.models import Entry, MonthTotal, Turn
 from conch.money import from_nano, to_nano
 from conch.turns import doors, live
-from conch.turns.run import all_ended
+from conch.turns.clock import Clock
+from conch.turns.run import DATABASE_PAUSES, all_ended
 from conch.turns.writing import keep_writing
 from tests.simulator.scripts import Raw, Refuse
 from tests.turns.conftest import world  # noqa: F401  a fixture is found by name
@@ -117,25 +118,48 @@ def full(on):
         cursor.execute(f"PRAGMA max_page_count = {pages}")
 
 
-async def test_on_a_full_disk_nothing_is_confirmed_and_with_room_again_all_goes_on(world):  # noqa: F811
+def without_gaps():
+    """What tests before this one took away leaves room inside the file, that a full disk would let be filled."""
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+
+
+@pytest.fixture
+async def disk(world):  # noqa: F811
+    """A database that fills the room it has."""
+    await look(without_gaps)
+    yield
+    await step(full, False)
+
+
+async def test_on_a_full_disk_nothing_is_confirmed_and_with_room_again_all_goes_on(world, disk, caplog):  # noqa: F811
     """A message that couldn't be written is refused, not lost in silence; an answer that arrives meanwhile is kept."""
     key = (await look(world.account, "openai", secret="sk-disk")).key
-    key.replies("A long answer. " * 400, pieces=40, hold_after=20).replies("Again.")
+    key.replies("A long answer. " * 20_000, pieces=40, hold_after=20, output_tokens=100).replies("Again.")
     chat, other = await look(world.chat, "openai"), await look(world.chat, "openai")
-    turn = await doors.send(world.person.pk, chat.pk, "hi", clock=world.time.clock)
-    writing = asyncio.create_task(keep_writing(world.time.clock))
+    waited = []
+
+    async def pause(seconds):
+        """Somebody makes room while the end of the answer waits to be written down for the second time."""
+        waited.append(seconds)
+        if len(waited) == 2:
+            await step(full, False)
+
+    turn = await doors.send(world.person.pk, chat.pk, "hi", clock=Clock(world.time.now, pause))
     await asyncio.to_thread(world.simulator.wait_for, 1, "sk-disk")
     await step(full, True)
 
     with pytest.raises(OperationalError, match="full"):
         await doors.send(world.person.pk, other.pk, "x" * 190_000, clock=world.time.clock)
+    writing = asyncio.create_task(keep_writing(world.time.clock))
+    while "what had arrived of 1 turns could not be written down yet" not in caplog.text:  # noqa: ASYNC110  the log tells
+        await asyncio.sleep(0.01)
     key.release()
-    await asyncio.sleep(0.6)
-    await step(full, False)
     ended = await world.settled(turn)
     writing.cancel()
 
-    assert (ended.state, ended.answer) == ("done", "A long answer. " * 400)
+    assert waited == list(DATABASE_PAUSES[:2])
+    assert (ended.state, ended.answer) == ("done", "A long answer. " * 20_000)
     assert (await world.say(other, "again")).state == "done"
     assert await look(ledger.check) == []
 
