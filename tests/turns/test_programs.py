@@ -10,6 +10,7 @@ from conch.engines.registry import engines_in_use
 from conch.models import Account
 from conch.turns import doors
 from conch.turns.clock import SYSTEM
+from conch.turns.watch import watch
 from conch.turns.worker import read_meters
 from tests.simulator.scripts import Call
 from tests.turns.tools import Ledger, asking, calls_of
@@ -229,8 +230,9 @@ async def test_a_stop_ends_the_program(world):
     ada.key.replies("one two three", pieces=3, hold_after=1)
     chat = await look(world.chat, "ada")
     turn = await doors.send(world.person.pk, chat.pk, "hi", clock=world.time.clock)
-    await asyncio.to_thread(world.simulator.wait_for, 1, ada.key.secret)
-    await asyncio.sleep(0.5)
+    async for event in watch(turn.pk):
+        if event is not None and event.kind == "delta":
+            break
 
     await doors.stop(world.person.pk, turn.pk)
 
