@@ -8,9 +8,13 @@ emptied. With a catalog of its own it asks for no list of models before a turn, 
 doesn't know is used with none of all that.
 """
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +23,7 @@ from typing import Any
 from conch.engines.programs import ASKED_WITHIN, scrubbed
 
 SETTING = "model_catalog_json"
+MOST_TOLD = 16 * 1024 * 1024  # bytes; the catalog has a twentieth of it
 # Only what an entry has is replaced: the program's versions differ in what they take.
 REPLIES_ONLY: Mapping[str, Any] = {
     "tool_mode": "direct",
@@ -77,12 +82,32 @@ def _entries(told: Any) -> list[dict[str, Any]]:
 
 
 def _asked(path: str, home: Path, *words: str) -> bytes:
-    return subprocess.run(  # noqa: S603 - the program that the person installed, or named
+    """What it says to that. Raises ValueError where it fails, says more than anybody reads, or doesn't end."""
+    with subprocess.Popen(  # noqa: S603 - the program that the person installed, or named
         [path, *words],
         env=scrubbed(path, CODEX_HOME=str(home)),
         cwd=home,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=ASKED_WITHIN,
-        check=True,
-    ).stdout
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as program:
+        late = threading.Timer(ASKED_WITHIN, _end, [program.pid])
+        late.start()
+        try:
+            assert program.stdout is not None
+            said = program.stdout.read(MOST_TOLD)
+            if len(said) == MOST_TOLD:
+                _end(program.pid)
+            failed = program.wait()
+        finally:
+            late.cancel()
+    if failed:
+        raise ValueError(f"{words[-1]}: it ended with {failed}")
+    return said
+
+
+def _end(group: int) -> None:
+    """Also what it started, which may have its output open."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

@@ -105,6 +105,14 @@ def test_a_program_that_tells_no_catalog_is_given_none(tmp_path, script):
     assert codex_catalog.of_program(a_program(tmp_path, script)) == ""
 
 
+@pytest.mark.parametrize("script", ["exec yes", "exec sleep 600", "sleep 600 & wait"])
+def test_a_program_that_never_stops_talking_or_never_ends_is_ended(tmp_path, monkeypatch, script):
+    """It holds up one start for a while, and fills no memory; what it started ends with it."""
+    monkeypatch.setattr(codex_catalog, "ASKED_WITHIN", 60.0 if "yes" in script else 0.2)
+    monkeypatch.setattr(codex_catalog, "MOST_TOLD", 100_000)
+    assert codex_catalog.of_program(a_program(tmp_path, script)) == ""
+
+
 def test_a_catalog_that_the_program_would_not_take_is_not_given_to_it(tmp_path):
     """It wouldn't start with it."""
     script = """[ "$1" = debug ] && echo '{"models": [{"slug": "gpt-5.5", "tool_mode": "direct"}]}' || exit 1"""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conch.engines import claude_code, cli_process, codex_cli_server
+from conch.engines import claude_code, cli_process, codex_catalog, codex_cli_server
 from conch.engines.base import EngineFault, LimitReached, Overloaded, SignedOut, Text, Throttled
 from tests.engines.provider import heard, heard_until_refused, text_of
 from tests.engines.test_programs_process import gone
@@ -69,6 +69,7 @@ async def test_a_program_that_does_not_even_begin_took_nothing_and_leaves_nothin
     stands_before(deed)
     monkeypatch.setattr(claude_code, "STARTED_WITHIN", 1.0)
     monkeypatch.setattr(codex_cli_server, "ANSWERED_WITHIN", 1.0)
+    monkeypatch.setattr(codex_catalog, "ASKED_WITHIN", 1.0)
     monkeypatch.setattr(cli_process.CliProcess, "longest_line", 1_000_000)
     said, error = await heard_until_refused(plan.reply())
     assert said == []
