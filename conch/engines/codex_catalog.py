@@ -42,19 +42,20 @@ REPLIES_ONLY: Mapping[str, Any] = {
 def of_program(path: str) -> str:
     """The catalog for that program, JSON; "" where it tells none or wouldn't take it. Blocking, once for each version.
 
-    Raises OSError where there is no such program.
+    What failed is asked again at the next start: the machine may just have been busy. Raises OSError where there is no
+    such program.
     """
     made = Path(path).stat()
-    return _made(path, made.st_mtime_ns, made.st_size)
+    try:
+        return _made(path, made.st_mtime_ns, made.st_size)
+    except (OSError, ValueError):
+        return ""
 
 
 @lru_cache(maxsize=8)
 def _made(path: str, _changed: int, _size: int) -> str:
-    try:
-        with tempfile.TemporaryDirectory(prefix="conch-catalog-") as folder:
-            return _replies_only(path, Path(folder))
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return ""
+    with tempfile.TemporaryDirectory(prefix="conch-catalog-") as folder:
+        return _replies_only(path, Path(folder))
 
 
 def _replies_only(path: str, folder: Path) -> str:
@@ -66,7 +67,9 @@ def _replies_only(path: str, folder: Path) -> str:
     # One that it wouldn't take would keep it from starting at all.
     taken = json.loads(_asked(path, folder, "-c", f"{SETTING}={json.dumps(str(kept))}", "debug", "models"))
     names = [model.get("slug") for model in models]
-    return catalog if names and names == [model.get("slug") for model in _entries(taken)] else ""
+    if not names or names != [model.get("slug") for model in _entries(taken)]:
+        raise ValueError("it doesn't take its own catalog back")
+    return catalog
 
 
 def _plain(model: Mapping[str, Any]) -> dict[str, Any]:

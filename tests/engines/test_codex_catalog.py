@@ -119,6 +119,13 @@ def test_a_catalog_that_the_program_would_not_take_is_not_given_to_it(tmp_path):
     assert codex_catalog.of_program(a_program(tmp_path, script)) == ""
 
 
+def test_a_program_that_failed_once_is_asked_again(tmp_path, program):
+    """A busy machine would leave every model its tools until Conch is started anew."""
+    path = a_program(tmp_path, f'[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; exit 1; }}; exec {program} "$@"')
+    assert codex_catalog.of_program(path) == ""
+    assert codex_catalog.of_program(path) == codex_catalog.of_program(program)
+
+
 def test_only_what_an_entry_has_is_replaced(program):
     """A version of the program that doesn't know a setting isn't told of it."""
     for model in json.loads(codex_catalog.of_program(program))["models"]:
