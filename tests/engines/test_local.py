@@ -50,7 +50,7 @@ def server_of(engine):
     return json.loads((engine._process.place / local_server.ADDRESS).read_text())
 
 
-async def until(true, seconds=10):
+async def until(true, seconds=60):
     """Wait for something that another process does."""
     give_up = time.monotonic() + seconds
     while not true():

@@ -32,7 +32,7 @@ def lives(pid):
     return state != "Z"
 
 
-def gone(pid, within=10):
+def gone(pid, within=60):
     deadline = time.monotonic() + within
     while lives(pid) and time.monotonic() < deadline:
         time.sleep(0.02)

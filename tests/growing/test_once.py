@@ -12,7 +12,7 @@ from tests.soak.run import Soak
 HOUR = 3600
 WAITING, ROUTINES, EXPIRED = 2, 4, 3
 JUMPING = ("-m", "tests.soak.jumping")
-DONE_WITHIN = 60.0  # seconds
+DONE_WITHIN = 180.0  # seconds, on a busy machine
 
 
 @pytest.fixture

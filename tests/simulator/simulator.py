@@ -167,7 +167,7 @@ class Simulator:
         """Every request, also for models, windows and the key's facts."""
         return self.app.records.matching(key, path)
 
-    def wait_for(self, count: int, key: str | None = None, path: str = "", *, timeout_s: float = 10) -> list[Seen]:
+    def wait_for(self, count: int, key: str | None = None, path: str = "", *, timeout_s: float = 60) -> list[Seen]:
         """Wait until so many requests for a reply have arrived. Raises TimeoutError."""
         return self.app.records.wait(count, key, path, replies_only=True, timeout_s=timeout_s)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.soak.place import ROOT, Place
 from tests.soak.run import Soak
+CONFIRMED = 5  # messages, before the backup is taken
 
 
 def manage(place, *command, fails=False):
@@ -41,7 +42,8 @@ def test_a_backup_of_a_running_conch_goes_back_into_an_empty_folder(at_work, tmp
         server = at_work.place.serve().wait_until_serving()
         at_work.load.addresses = [server.address]
         working = asyncio.create_task(at_work.load.run(2))
-        await asyncio.sleep(3)
+        while sum(bool(one.turns) for one in at_work.load.told.sent.values()) < CONFIRMED:  # noqa: ASYNC110  they tell
+            await asyncio.sleep(0.05)
         asked["before"] = {one.text for one in at_work.load.told.sent.values() if one.turns}
         asked["said"] = await asyncio.to_thread(manage, at_work.place, "backup", file)
         asked["refused"] = await asyncio.to_thread(manage, at_work.place, "restore", file, fails=True)

@@ -11,7 +11,7 @@ def test_whatever_ends_a_process_every_message_is_there_once_with_one_end_and_th
     """Crash safety (design.md 4; R16, R26, R28, R35): `kill -9`, SIGTERM, a full disk, a locked database."""
     soak = Soak(tmp_path, seed=7)
     try:
-        verdict = asyncio.run(soak.run(ending=KILLS, passing=OTHERS, senders=3, most_seconds=45))
+        verdict = asyncio.run(soak.run(ending=KILLS, passing=OTHERS, senders=3, most_seconds=300))
     finally:
         soak.end()
 
