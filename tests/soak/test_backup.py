@@ -11,6 +11,7 @@ import pytest
 
 from tests.soak.place import ROOT, Place
 from tests.soak.run import Soak
+
 CONFIRMED = 5  # messages, before the backup is taken
 
 
